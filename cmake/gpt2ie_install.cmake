@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(gpt2ie_config_folder "${CMAKE_INSTALL_LIBDIR}/cmake/gpt2ie")
+set(gpt2ie_config_folder "${CMAKE_INSTALL_DATADIR}/cmake/gpt2ie")
 
 install(TARGETS gpt2ie EXPORT gpt2ieTargets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT gpt2ieTargets NAMESPACE gpt2ie:: DESTINATION "${gpt2ie_config_folder}")
