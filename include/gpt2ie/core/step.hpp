@@ -67,6 +67,7 @@ struct Limits {
   int max_rows = 256;       ///< rows of one step
   int max_logit_rows = 1;   ///< rows of one step that get logits
   int cache_units = 0;      ///< units of the cache book: slots, or pages; 0: enough for max_sequences of n_positions
+  int max_length = 0;       ///< tokens of one sequence; 0: n_positions
   int tokens_per_step = 0;  ///< what a scheduler may put in one step; 0: max_rows
 
   friend bool operator==(const Limits&, const Limits&) = default;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+/// attention::Flash<M, N>: M query rows by N keys at a time with an online softmax; memory O(T).
+///
+/// Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness" (2022), algorithm 1; Dao,
+/// "FlashAttention-2" (2023), section 3.1. Deviation: blocks of keys begin at absolute multiples of N, not at tiles or
+/// at the run's start, and each row of a block of queries is updated on its own, so that a row has the same bits
+/// whatever tiles, chunks or batch it comes in.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include <gpt2ie/attention/attention.hpp>
+#include <gpt2ie/attention/concepts.hpp>
+#include <gpt2ie/attention/tiles.hpp>
+#include <gpt2ie/backend/simd_cpu.hpp>
+#include <gpt2ie/config.hpp>
+#include <gpt2ie/core/math.hpp>
+
+namespace gpt2ie::inline GPT2IE_ABI {
+namespace attention {
+
+/// M query rows share each block of N keys while it is in cache. Memory: M * N + 2 * M floats a thread, on its stack;
+/// nothing that grows with the context.
+template <int M, int N>
+struct Flash {
+  static_assert(M > 0 && N > 0 && M * N <= 65536,
+                "gpt2ie: attention::Flash<M, N>: M query rows and N keys, each at least 1 and M * N at most 65536");
+
+  template <class T>
+  static constexpr bool reads = PlainElement<T>;
+
+  static std::size_t scratch_floats(const ModelConfig& /*config*/, const Limits& /*limits*/) { return 0; }
+
+  /// Scores held at once by each thread, in floats.
+  static constexpr std::size_t block_floats = static_cast<std::size_t>(M) * N + 2 * M;
+
+  template <CacheView View>
+  GPT2IE_HD static void row(const View& view, const AttentionArgs& args, int row, int head) {
+    rows<1>(view, args, view.step.row_run[row], row, 1, head);
+  }
+
+  /// `count` <= Rows neighbouring rows of one run, from `first_row` on.
+  template <int Rows, CacheView View>
+  GPT2IE_HD static void rows(const View& view, const AttentionArgs& args, int run, int first_row, int count, int head) {
+    switch (args.head_dim) {
+      case 64:
+        return block<Rows, 64>(view, args, run, first_row, count, head);
+      case 128:
+        return block<Rows, 128>(view, args, run, first_row, count, head);
+      default:
+        return block<Rows, 0>(view, args, run, first_row, count, head);
+    }
+  }
+
+ private:
+  template <int Rows, int HeadDim, CacheView View>
+  GPT2IE_HD static void block(const View& view, const AttentionArgs& args, int run, int first_row, int count,
+                              int head) {
+    const int head_dim = HeadDim > 0 ? HeadDim : args.head_dim;
+    const int first_position = view.step.position[first_row];
+    float largest[Rows], sum[Rows], scores[Rows * N];
+    for (int r = 0; r < count; ++r) {
+      largest[r] = -std::numeric_limits<float>::infinity();
+      sum[r] = 0;
+      float* out = args.out_at(first_row + r, head);
+      for (int d = 0; d < head_dim; ++d) out[d] = 0;
+    }
+
+    TileCursor<View> keys(view, args.layer, run), values(view, args.layer, run);
+    const int end = first_position + count;  // one past the last position that any row sees
+    for (int from = 0; from < end; from += N) {
+      const int to = from + N < end ? from + N : end;
+      // Row r sees positions up to first_position + r: in this block, the first `seen(r)` keys.
+      const auto seen = [&](int r) {
+        const int keys_seen = first_position + r + 1 - from;
+        return keys_seen < to - from ? keys_seen : to - from;
+      };
+      const int first_seeing = from > first_position ? from - first_position : 0;
+
+      keys.for_pieces(from, to, head, [&](int position, int piece, const auto* k, const auto* /*v*/) {
+        for (int r = first_seeing; r < count; ++r) {
+          const float* q = args.q_at(first_row + r, head);
+          const int visible = seen(r) - (position - from) < piece ? seen(r) - (position - from) : piece;
+          float* to_scores = scores + r * N + (position - from);
+          for (int i = 0; i < visible; ++i) {
+            to_scores[i] = args.scale * dot<HeadDim>(q, k + i * keys.row_stride(), head_dim);
+          }
+        }
+      });
+
+      for (int r = first_seeing; r < count; ++r) {
+        float* row_scores = scores + r * N;
+        const int visible = seen(r);
+        float block_largest = largest[r];
+        for (int i = 0; i < visible; ++i) block_largest = row_scores[i] > block_largest ? row_scores[i] : block_largest;
+        const float shrink = exp_float(largest[r] - block_largest);
+        largest[r] = block_largest;
+        for (int i = 0; i < visible; ++i) row_scores[i] = exp_float(row_scores[i] - block_largest);
+        float block_sum = 0;
+        for (int i = 0; i < visible; ++i) block_sum += row_scores[i];
+        sum[r] = madd(sum[r], shrink, block_sum);
+        scale(shrink, head_dim, args.out_at(first_row + r, head));
+      }
+
+      values.for_pieces(from, to, head, [&](int position, int piece, const auto* /*k*/, const auto* v) {
+        for (int r = first_seeing; r < count; ++r) {
+          const int visible = seen(r) - (position - from) < piece ? seen(r) - (position - from) : piece;
+          add_weighted_rows<HeadDim>(scores + r * N + (position - from), v, values.row_stride(), visible, head_dim,
+                                     args.out_at(first_row + r, head));
+        }
+      });
+    }
+
+    for (int r = 0; r < count; ++r) {
+      float* out = args.out_at(first_row + r, head);
+      for (int d = 0; d < head_dim; ++d) out[d] /= sum[r];
+    }
+  }
+};
+
+}  // namespace attention
+
+/// On SimdCpu blocks of M rows of a run share their keys.
+template <int M, int N, class W>
+struct attention_kernel<attention::Flash<M, N>, backend::SimdCpu<W>> {
+  template <CacheView View>
+  static void run(backend::SimdCpu<W>& backend, const View& view, const AttentionArgs& args, int longest_context) {
+    const StepView& step = view.step;
+    int blocks = 0;
+    for (int run = 0; run < step.runs; ++run) blocks += blocks_of(step, run);
+    const std::size_t cost = static_cast<std::size_t>(longest_context) * static_cast<std::size_t>(args.head_dim) * 2;
+    backend.launch(blocks * args.n_head, cost, [&](int i) {
+      // Heads vary fastest; later blocks see more keys, so they go first.
+      int block = blocks - 1 - i / args.n_head, run = 0;
+      while (block >= blocks_of(step, run)) block -= blocks_of(step, run++);
+      const int first = block * M, count = std::min(M, rows_of(step, run) - first);
+      if (count == 1) {
+        attention::Flash<M, N>::row(view, args, step.run_row[run] + first, i % args.n_head);
+      } else {
+        attention::Flash<M, N>::template rows<M>(view, args, run, step.run_row[run] + first, count, i % args.n_head);
+      }
+    });
+  }
+
+ private:
+  static int rows_of(const StepView& step, int run) { return step.run_context[run] - step.run_first[run]; }
+  static int blocks_of(const StepView& step, int run) { return (rows_of(step, run) + M - 1) / M; }
+};
+
+static_assert(AttentionPolicy<attention::Flash<64, 64>>);
+
+}  // namespace gpt2ie::inline GPT2IE_ABI

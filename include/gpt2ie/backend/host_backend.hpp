@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/// What the CPU backends share: host memory, parallel loops, no peers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include <gpt2ie/backend/concepts.hpp>
+#include <gpt2ie/config.hpp>
+#include <gpt2ie/core/host_buffer.hpp>
+#include <gpt2ie/core/thread_pool.hpp>
+
+namespace gpt2ie::inline GPT2IE_ABI {
+
+/// Base of the CPU backends. Movable, not copyable: each owns its threads.
+class HostBackend {
+ public:
+  using space = host_space;
+
+  /// threads: 0 stands for one per processor.
+  explicit HostBackend(int threads) : pool_(std::make_unique<ThreadPool>(threads != 0 ? threads : default_threads())) {}
+
+  [[nodiscard]] int threads() const { return pool_->threads(); }
+
+  template <class T>
+  [[nodiscard]] HostBuffer<T> allocate(std::size_t n) const {
+    return HostBuffer<T>(n);
+  }
+  template <class T>
+  void upload(T* to, const T* from, std::size_t n) const {
+    if (n != 0) std::memcpy(to, from, n * sizeof(T));
+  }
+  template <class T>
+  void download(T* to, const T* from, std::size_t n) const {
+    if (n != 0) std::memcpy(to, from, n * sizeof(T));
+  }
+  template <class T>
+  void copy(T* to, const T* from, std::size_t n) const {
+    if (n != 0) std::memcpy(to, from, n * sizeof(T));
+  }
+
+  template <class Kernel>
+  void launch(int count, std::size_t cost, const Kernel& kernel) const {
+    // Waking a thread costs about as much as this many operations.
+    constexpr std::size_t worth_a_thread = 20000;
+    const std::size_t grain = worth_a_thread / std::max<std::size_t>(cost, 1) + 1;
+    pool_->parallel_for(count, static_cast<int>(std::min<std::size_t>(grain, 1u << 30)), kernel);
+  }
+  void wait() const {}
+  void all_reduce(float*, std::size_t) const {}
+
+ private:
+  static int default_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 1024u)); }
+
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+}  // namespace gpt2ie::inline GPT2IE_ABI

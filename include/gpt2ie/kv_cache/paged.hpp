@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/// kv::Paged: a pool of pages and a block table for each sequence.
+///
+/// Layout of a page: [n_layer][K, V][PageTokens][E].
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <gpt2ie/config.hpp>
+#include <gpt2ie/kv_cache/concepts.hpp>
+#include <gpt2ie/kv_cache/copy_timer.hpp>
+#include <gpt2ie/kv_cache/page_book.hpp>
+#include <gpt2ie/kv_cache/slab.hpp>
+
+namespace gpt2ie::inline GPT2IE_ABI {
+
+/// One tile a page.
+template <class T, int PageTokens>
+struct PagedView {
+  using element = T;
+
+  StepView step;
+  T* pages;
+  const int* table;  ///< [runs][table_stride]: page numbers
+  int table_stride, n_layer, n_embd, head_dim;
+
+  [[nodiscard]] GPT2IE_HD int tile_count(int run) const {
+    return (step.run_context[run] + PageTokens - 1) / PageTokens;
+  }
+
+  [[nodiscard]] GPT2IE_HD Tile<T> tile(int layer, int run, int index) const {
+    const T* k = page(layer, run, index);
+    const int left = step.run_context[run] - index * PageTokens;
+    return {
+        k, k + plane(), nullptr, nullptr, n_embd, head_dim, index * PageTokens, left < PageTokens ? left : PageTokens};
+  }
+
+  [[nodiscard]] GPT2IE_HD Place<T> place(int layer, int row) const {
+    const int position = step.position[row];
+    T* k = page(layer, step.row_run[row], position / PageTokens) +
+           static_cast<std::ptrdiff_t>(position % PageTokens) * n_embd;
+    return {k, k + plane(), nullptr, nullptr, head_dim};
+  }
+
+ private:
+  [[nodiscard]] GPT2IE_HD std::ptrdiff_t plane() const { return static_cast<std::ptrdiff_t>(PageTokens) * n_embd; }
+  [[nodiscard]] GPT2IE_HD T* page(int layer, int run, int index) const {
+    const int number = table[static_cast<std::ptrdiff_t>(run) * table_stride + index];
+    return pages + (static_cast<std::ptrdiff_t>(number) * n_layer + layer) * 2 * plane();
+  }
+};
+
+namespace detail {
+
+template <class T, int PageTokens, class B>
+class PagedPool {
+ public:
+  using book = PageBook<PageTokens>;
+
+  PagedPool(B& backend, const ModelConfig& config, const Limits& limits)
+      : config_(config),
+        table_stride_(book::pages_for(limits.max_length)),
+        page_(static_cast<std::size_t>(2 * PageTokens * config.n_layer) * static_cast<std::size_t>(config.n_embd)),
+        pages_(backend.template allocate<T>(
+            page_ *
+            static_cast<std::size_t>(limits.cache_units ? limits.cache_units : limits.max_sequences * table_stride_))),
+        host_table_(static_cast<std::size_t>(limits.max_sequences) * static_cast<std::size_t>(table_stride_)),
+        table_(backend.template allocate<int>(host_table_.size())) {}
+
+  PagedView<T, PageTokens> stage(B& backend, const book& pages, const Step& step, StepView view) {
+    if (!pages.moves().empty()) {
+      const CopyTimer timer(copies_);
+      for (const Move& move : pages.moves()) {
+        backend.copy(pages_.data() + page_ * static_cast<std::size_t>(move.to),
+                     pages_.data() + page_ * static_cast<std::size_t>(move.from), page_);
+        copies_.bytes += page_ * sizeof(T);
+      }
+    }
+    auto row = host_table_.begin();
+    for (const Run& run : step.runs) {
+      const auto numbers = pages.pages(run.seq);
+      std::copy(numbers.begin(), numbers.end(), row);
+      row += table_stride_;
+    }
+    backend.upload(table_.data(), host_table_.data(), static_cast<std::size_t>(row - host_table_.begin()));
+    return {view, pages_.data(), table_.data(), table_stride_, config_.n_layer, config_.n_embd, config_.head_dim()};
+  }
+
+  [[nodiscard]] const CopyCount& copies() const { return copies_; }
+
+ private:
+  ModelConfig config_;
+  int table_stride_;
+  std::size_t page_;
+  buffer_of<B, T> pages_;
+  std::vector<int> host_table_;
+  buffer_of<B, int> table_;
+  CopyCount copies_;
+};
+
+}  // namespace detail
+
+namespace kv {
+
+/// Sequences hold only the pages they use and may share them; at most PageTokens - 1 tokens of each are unused. An
+/// append copies nothing.
+template <class T, int PageTokens = 16>
+struct Paged {
+  static_assert(PageTokens > 0, "gpt2ie: kv::Paged<T, P>: P is the number of tokens in a page, and at least 1");
+
+  using element = T;
+  using book = PageBook<PageTokens>;
+  template <class B>
+  using pool = detail::PagedPool<T, PageTokens, B>;
+  static constexpr bool retains = true;
+};
+
+}  // namespace kv
+
+static_assert(RetainingStorage<kv::Paged<float, 16>>);
+
+}  // namespace gpt2ie::inline GPT2IE_ABI
