@@ -2,21 +2,21 @@
 /// A GPT-2 as files or formulas give it: configuration and named tensors, checked before any weight is used.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
 #include <gpt2ie/core/model_config.hpp>
 #include <gpt2ie/io/check_model_config.hpp>
+#include <gpt2ie/io/gguf_model.hpp>
 #include <gpt2ie/io/hugging_face_folder.hpp>
 #include <gpt2ie/io/tensor.hpp>
 #include <gpt2ie/io/tensor_source.hpp>
@@ -96,27 +96,26 @@ class Checkpoint {
       const std::string key = "lm_head.weight";
       if (source->info(key)) {
         take(key, {config.vocab, config.n_embd}, name);
-        if (config.tie_word_embeddings && equals_embedding(key)) tensors.erase(key);
+        if (config.tie_word_embeddings && source->same(key, "wte.weight")) tensors.erase(key);
       } else if (!config.tie_word_embeddings) {
         fail(errc::missing_tensor,
              "tensor lm_head.weight in " + std::string(name) + ", as tie_word_embeddings is false",
              "no tensor of that key");
       }
     }
-
-    bool equals_embedding(const std::string& key) const {
-      if (tensors.at(key).dtype != tensors.at("wte.weight").dtype) return false;
-      const Tensor head = source->tensor(key), embedding = source->tensor("wte.weight");
-      return std::memcmp(head.bytes.data(), embedding.bytes.data(), head.bytes.size()) == 0;
-    }
   };
 
   std::shared_ptr<const Shared> shared_;
 };
 
-/// Opens a checkpoint: a Hugging Face folder (config.json with model.safetensors or shards). Cost: reads headers alone;
-/// weights are mapped and paged in when they are used. Errors: those of Checkpoint, and `bad_file`.
+/// Opens a checkpoint: a Hugging Face folder (config.json with model.safetensors or shards) or a GGUF file. Cost: reads
+/// headers alone; weights are mapped and paged in when they are used. Errors: those of Checkpoint, and `bad_file`.
 [[nodiscard]] inline Checkpoint load_checkpoint(const std::filesystem::path& path) {
+  std::error_code error;
+  if (path.extension() == ".gguf" || std::filesystem::is_regular_file(path, error)) {
+    const auto source = std::make_shared<const detail::GgufModel>(path);
+    return {source->config(), source, path.string(), path.parent_path()};
+  }
   const auto source = std::make_shared<const detail::HuggingFaceFolder>(path);
   return {source->config(), source, path.string(), path};
 }

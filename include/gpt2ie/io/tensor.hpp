@@ -122,15 +122,33 @@ struct Tensor {
   [[nodiscard]] std::size_t size() const { return bytes.size() * 8 / dtype_bits(dtype); }
 };
 
-/// A float tensor that owns its values; their number must be the product of the shape.
-[[nodiscard]] inline Tensor float_tensor(std::string name, Shape shape, std::vector<float> values) {
+/// A tensor that owns its values, and the place to write them to.
+struct NewTensor {
+  Tensor tensor;
+  float* values;  ///< valid as long as a copy of the tensor
+};
+
+/// A float tensor of this shape with values yet to be written. Errors: `bad_shape` for a size of over 64 bits.
+[[nodiscard]] inline NewTensor new_float_tensor(std::string name, Shape shape) {
   const auto size = tensor_size(DType::f32, shape);
-  if (!size || *size != values.size() * sizeof(float)) {
-    fail(errc::bad_shape, "as many values for tensor " + name + " as the shape " + shape_text(shape) + " has elements",
-         std::to_string(values.size()) + " values");
+  if (!size) fail(errc::bad_shape, "a shape of tensor " + name + " that fits in 64 bits", shape_text(shape));
+  const std::size_t count = static_cast<std::size_t>(*size) / sizeof(float);
+  const std::shared_ptr<float[]> owner(std::make_unique_for_overwrite<float[]>(count));
+  const auto bytes = std::as_bytes(std::span(owner.get(), count));
+  return {{std::move(name), DType::f32, std::move(shape), bytes, owner}, owner.get()};
+}
+
+/// A float tensor with a copy of these values. Errors: `bad_shape` unless their number is the product of the shape.
+[[nodiscard]] inline Tensor float_tensor(std::string name, Shape shape, std::span<const float> values) {
+  NewTensor made = new_float_tensor(std::move(name), std::move(shape));
+  if (made.tensor.size() != values.size()) {
+    fail(errc::bad_shape,
+         std::to_string(made.tensor.size()) + " values for tensor " + made.tensor.name + " " +
+             shape_text(made.tensor.shape),
+         std::to_string(values.size()));
   }
-  const auto owner = std::make_shared<const std::vector<float>>(std::move(values));
-  return {std::move(name), DType::f32, std::move(shape), std::as_bytes(std::span(*owner)), owner};
+  std::copy(values.begin(), values.end(), made.values);
+  return made.tensor;
 }
 
 namespace detail {
