@@ -85,10 +85,12 @@ concept HasSmallOperations = HasProducts<B> && requires(B b, const typename B::m
   b.layer_norm(x, rows, rows, x, x, 1e-5f, y);
 };
 
-/// Sums x[n] over the group of a tensor-parallel model; a backend on its own is a group of one.
+/// Sums x[n] over the group of a tensor-parallel model; one member leads, and adds what must be added once. A backend
+/// on its own is a group of one and leads it.
 template <class B>
-concept HasAllReduce = requires(B b, float* x, std::size_t n) {
+concept HasAllReduce = requires(B b, const B c, float* x, std::size_t n) {
   b.all_reduce(x, n);
+  { c.leads() } -> std::same_as<bool>;
 };
 
 /// A backend. One thread at a time uses one object; any number of objects may share the matrices that one of them

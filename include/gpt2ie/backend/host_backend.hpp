@@ -50,7 +50,8 @@ class HostBackend {
     pool_->parallel_for(count, static_cast<int>(std::min<std::size_t>(grain, 1u << 30)), kernel);
   }
   void wait() const {}
-  void all_reduce(float*, std::size_t) const {}
+  void all_reduce(float* /*x*/, std::size_t /*n*/) const {}
+  [[nodiscard]] bool leads() const { return true; }
 
  private:
   static int default_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 1024u)); }
