@@ -55,8 +55,10 @@ inline std::size_t merge_short_piece(const MergeTable& merges, std::span<Token> 
 }
 
 /// Merges `tokens` (fewer than 2^32) and appends what is left to `out`. Time: O(n log n) with n tokens; each of the at
-/// most n - 1 merges puts two pairs into the queue at most. Extra memory: 16 bytes a token and 8 a queued pair.
-inline void merge_long_piece(const MergeTable& merges, std::span<const Token> tokens, std::vector<Token>& out) {
+/// most n - 1 merges looks three pairs up and queues two at most. Merges: MergeTable, or what has its find(). Extra
+/// memory: 16 bytes a token and 8 a queued pair.
+template <class Merges>
+void merge_long_piece(const Merges& merges, std::span<const Token> tokens, std::vector<Token>& out) {
   // A list linked both ways through places in `nodes`; a merge keeps the left node and unlinks the right one.
   struct Node {
     Token token;
