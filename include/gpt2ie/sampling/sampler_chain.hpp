@@ -81,6 +81,8 @@ class SamplerChain {
                 "(docs/sampling.md)");
 
  public:
+  using order = Order;
+
   /// Checks the options, fixes the seed and takes all memory, about 20 bytes a token of the vocabulary.
   ///
   /// vocab: the length of every row of logits to come. eos_ids: tokens that end a text by the model's own word.
