@@ -38,7 +38,7 @@ inline void store4(float* to, Float4 value) { std::memcpy(to, &value, sizeof val
 
 inline Float4 max4(Float4 a, Float4 b) { return a > b ? a : b; }
 
-/// e^x for x <= 0, relative error below (2 + |x|) * 2^-24; 0 below -87, where floats begin to lose digits.
+/// e^x for x <= 0, relative error below (2 + |x|) * 2^-23; 0 below -87, where floats begin to lose digits.
 ///
 /// Method: Cody and Waite, "Software manual for the elementary functions", 1980, chapter 6, in base 2:
 /// x / ln 2 = k + f with |f| <= 1/2, the Taylor polynomial of 2^f, and k added to the exponent.
