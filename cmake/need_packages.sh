@@ -37,14 +37,19 @@ missing() {
   done
 }
 
-# apt_install PACKAGE...: quietly, with no question asked. Fails where there is no apt or no right to use it.
-apt_install() {
-  command -v apt-get >/dev/null 2>&1 || return 1
+# can_install: there is apt and the right to use it, now or by a sudo that asks nothing.
+can_install() {
   root=
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null 2>&1 && sudo -n true >/dev/null 2>&1 || return 1
-    root='sudo -n'
-  fi
+  command -v apt-get >/dev/null 2>&1 || return 1
+  [ "$(id -u)" -ne 0 ] || return 0
+  root='sudo -n'
+  command -v sudo >/dev/null 2>&1 && sudo -n true >/dev/null 2>&1
+}
+
+# apt_install PACKAGE...: quietly, with no question asked.
+apt_install() {
+  can_install || return 1
+  say "installing $*"
   log=$(mktemp)
   if { $root apt-get update -qq && $root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
     "$@"; } >"$log" 2>&1 </dev/null; then
@@ -60,7 +65,6 @@ apt_install() {
 need_packages() {
   packages=$(missing "$@")
   if [ -n "$packages" ]; then
-    say "installing ${packages% }"
     # Word splitting makes the list of packages.
     # shellcheck disable=SC2086
     apt_install $packages || die "please install ${packages% } (these are Debian's and Ubuntu's names), then run this again"
