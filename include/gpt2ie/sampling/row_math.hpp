@@ -2,7 +2,8 @@
 /// The passes over a whole row of scores that sampling is made of: the maximum, and exponentials with their sum.
 ///
 /// Shapes: a row is [n] floats, one a token. It is worked on in blocks of 64, the last padded with -infinity, four
-/// floats at a time whatever the optimisation level. Everything here is pure and safe from any thread.
+/// or eight floats at a time whatever the optimisation level. Results are the same for the same row on one machine.
+/// Everything here is safe from any thread.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +77,9 @@ inline float block_max(const float* scores) {
 }
 
 /// weights[i] = e^(scores[i] - max) for one block; returns their sum.
-inline float block_exp(const float* scores, float max, float* weights) {
+using BlockExp = float (*)(const float* scores, float max, float* weights);
+
+inline float block_exp_portable(const float* scores, float max, float* weights) {
   Float4 even = {}, odd = {};
   for (std::size_t i = 0; i < row_block; i += 8) {
     const Float4 first = exp4(load4(scores + i) - max), second = exp4(load4(scores + i + 4) - max);
@@ -87,6 +90,48 @@ inline float block_exp(const float* scores, float max, float* weights) {
   }
   const Float4 sum = even + odd;
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+#if defined(__x86_64__)
+/// The same, eight floats at a time with fused products: about three times as fast. The method is that of exp4, written
+/// out because compilers split wide vectors in functions without the attribute before they inline them.
+__attribute__((target("avx2,fma"))) inline float block_exp_avx2(const float* scores, float max, float* weights) {
+  using Float8 = float __attribute__((vector_size(32)));
+  using Int8 = std::int32_t __attribute__((vector_size(32)));
+  constexpr float log2_e = 1.44269504f, rounder = 12582912.0f;
+  Float8 sum = {};
+  for (std::size_t i = 0; i < row_block; i += 8) {
+    Float8 x;
+    std::memcpy(&x, scores + i, sizeof x);
+    x -= max;
+    const Float8 y = (x < -87.0f ? Float8{} - 87.0f : x) * log2_e;
+    const Float8 shifted = y + rounder;
+    const Float8 f = y - (shifted - rounder);
+    Float8 p = f * 1.5403530e-4f + 1.3333558e-3f;
+    p = p * f + 9.6181291e-3f;
+    p = p * f + 5.5504109e-2f;
+    p = p * f + 2.4022651e-1f;
+    p = p * f + 6.9314718e-1f;
+    p = p * f + 1.0f;
+    const Int8 k = (Int8)shifted - 0x4B400000;
+    const Float8 power = (Float8)((Int8)p + (k << 23));
+    const Float8 weight = x < -87.0f ? Float8{} : power;
+    std::memcpy(weights + i, &weight, sizeof weight);
+    sum += weight;
+  }
+  return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+#endif
+
+/// The fastest one that this processor runs.
+inline BlockExp block_exp() {
+#if defined(__x86_64__)
+  static const BlockExp best =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? block_exp_avx2 : block_exp_portable;
+  return best;
+#else
+  return block_exp_portable;
+#endif
 }
 
 /// Calls `visit(block, scores, count)` for each block in order; `scores` points at 64 floats, `count` of them real.
@@ -125,9 +170,10 @@ inline RowMax row_max(std::span<const float> row) {
 /// The sum of e^(row[i] - max), each block of 64 in float and the blocks in double.
 inline double row_exp_sum(std::span<const float> row, float max) {
   double sum = 0;
+  const BlockExp exp = block_exp();
   std::array<float, row_block> weights;
   for_each_block(row, [&](std::size_t, const float* scores, std::size_t) {
-    sum += static_cast<double>(block_exp(scores, max, weights.data()));
+    sum += static_cast<double>(exp(scores, max, weights.data()));
   });
   return sum;
 }
@@ -135,9 +181,10 @@ inline double row_exp_sum(std::span<const float> row, float max) {
 /// The same sum; keeps the weights [n] and the sum of each block [blocks_of(n)].
 inline double row_exp_sum(std::span<const float> row, float max, float* weights, float* block_sums) {
   double sum = 0;
+  const BlockExp exp = block_exp();
   std::array<float, row_block> block_weights;
   for_each_block(row, [&](std::size_t block, const float* scores, std::size_t count) {
-    block_sums[block] = block_exp(scores, max, block_weights.data());
+    block_sums[block] = exp(scores, max, block_weights.data());
     std::copy_n(block_weights.data(), count, weights + block * row_block);
     sum += static_cast<double>(block_sums[block]);
   });
