@@ -25,20 +25,22 @@ inline const nlohmann::json& member(const nlohmann::json& object, const char* na
   return found == object.end() ? null : *found;
 }
 
-[[noreturn]] inline void fail_unsupported(const std::string& file, std::string expected, const nlohmann::json& found) {
-  const bool text_only = found.is_object() || found.is_array();
+/// Names the `type` of what was found where it has one, else the value itself where it is short.
+[[noreturn]] inline void fail_unsupported(const std::string& file, const std::string& expected,
+                                          const nlohmann::json& found) {
   const nlohmann::json& type = member(found, "type");
-  fail(errc::unsupported, std::move(expected) + " in " + file,
-       text_only && type.is_null()
-           ? std::string("a ") + found.type_name()
-           : excerpt((type.is_null() ? found : type).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  const nlohmann::json& shown = type.is_null() ? found : type;
+  fail(errc::unsupported, expected + " in " + file,
+       shown.is_string()      ? excerpt(shown.get_ref<const std::string&>())
+       : shown.is_primitive() ? shown.dump()
+                              : json_kind(shown));
 }
 
 /// Refuses what would give other ids than GPT-2's tokenizer, under GPT-2's defaults for what is left out.
 inline void check_tokenizer_json(const nlohmann::json& root, const std::string& file) {
   const nlohmann::json& model = member(root, "model");
   if (!model.is_object()) {
-    fail(errc::bad_file, "an object \"model\" in " + file, std::string("a ") + model.type_name());
+    fail(errc::bad_file, "an object \"model\" in " + file, json_kind(model));
   }
   const nlohmann::json& type = member(model, "type");
   if (!type.is_null() && type != "BPE") fail_unsupported(file, "a model of type \"BPE\"", model);
@@ -68,13 +70,11 @@ inline void check_tokenizer_json(const nlohmann::json& root, const std::string& 
 inline AddedTokens read_added_tokens(const nlohmann::json& list, const std::string& file) {
   AddedTokens added;
   if (list.is_null()) return added;
-  if (!list.is_array())
-    fail(errc::bad_file, "an array \"added_tokens\" in " + file, std::string("a ") + list.type_name());
+  if (!list.is_array()) fail(errc::bad_file, "an array \"added_tokens\" in " + file, json_kind(list));
   for (const nlohmann::json& token : list) {
     const nlohmann::json& content = member(token, "content");
     if (!content.is_string()) {
-      fail(errc::bad_file, "a string \"content\" in each of the added_tokens of " + file,
-           std::string("a ") + content.type_name());
+      fail(errc::bad_file, "a string \"content\" in each of the added_tokens of " + file, json_kind(content));
     }
     const auto& name = content.get_ref<const std::string&>();
     for (const char* option : {"single_word", "lstrip", "rstrip"}) {
@@ -94,7 +94,7 @@ inline AddedTokens read_added_tokens(const nlohmann::json& list, const std::stri
 inline std::vector<Merge> read_merge_list(const Vocabulary& vocabulary, const nlohmann::json& list,
                                           const std::string& file) {
   if (!list.is_array()) {
-    fail(errc::bad_file, "an array \"merges\" in the model of " + file, std::string("a ") + list.type_name());
+    fail(errc::bad_file, "an array \"merges\" in the model of " + file, json_kind(list));
   }
   std::vector<Merge> merges;
   merges.reserve(list.size());
@@ -107,7 +107,7 @@ inline std::vector<Merge> read_merge_list(const Vocabulary& vocabulary, const nl
                                   merge[1].get_ref<const std::string&>(), rank, file));
     } else {
       fail(errc::bad_file, "a string or two strings as merge " + std::to_string(rank) + " of " + file,
-           std::string("a ") + merge.type_name());
+           json_kind(merge));
     }
   }
   return merges;

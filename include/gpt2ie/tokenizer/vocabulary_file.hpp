@@ -32,6 +32,9 @@ inline std::string excerpt(std::string_view text) {
   return "\"" + std::string(text.substr(0, enough)) + "...\" (" + std::to_string(text.size()) + " bytes)";
 }
 
+/// What a JSON value is, for an error message.
+inline std::string json_kind(const nlohmann::json& value) { return std::string("a JSON ") + value.type_name(); }
+
 /// A token id out of JSON. Errors: bad_file for what is no integer from 0 on that a Token holds.
 inline Token token_id(const nlohmann::json& value, std::string_view of) {
   const bool integer = value.is_number_integer();  // signed or unsigned
@@ -39,7 +42,7 @@ inline Token token_id(const nlohmann::json& value, std::string_view of) {
       (value.is_number_unsigned() ? value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<Token>::max()}
                                   : value.get<std::int64_t>() < 0)) {
     fail(errc::bad_file, "an id from 0 to 2^31 - 1 for token " + excerpt(of),
-         integer ? value.dump() : std::string("a ") + value.type_name() + " that is no integer");
+         integer ? value.dump() : json_kind(value) + " that is no such integer");
   }
   return static_cast<Token>(value.get<std::int64_t>());
 }
@@ -59,7 +62,7 @@ using AddedTokens = std::map<std::string, Token, std::less<>>;
 inline Vocabulary read_vocabulary(const nlohmann::json& names, const AddedTokens& added, const std::string& file) {
   if (!names.is_object() || names.empty()) {
     fail(errc::bad_file, "an object of token names and ids as the vocabulary of " + file,
-         names.is_object() ? "an empty one" : std::string("a ") + names.type_name());
+         names.is_object() ? "an empty one" : json_kind(names));
   }
   const auto& entries = names.get_ref<const nlohmann::json::object_t&>();
   std::size_t count = entries.size();
