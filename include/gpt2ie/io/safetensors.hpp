@@ -261,7 +261,8 @@ class SafetensorsFile {
     std::uint64_t at = 0;
     for (const auto* item : order) {
       const auto& [name, entry] = *item;
-      const std::string span = "[" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + ")";
+      const std::string span =
+          std::string("[").append(std::to_string(entry.begin)).append(", ").append(std::to_string(entry.end)) + ")";
       const auto size = tensor_size(entry.dtype, entry.shape);
       if (!size) {
         refuse("a shape of tensor " + name + " whose size in bytes is a whole number of 64 bits",
