@@ -15,7 +15,8 @@
 namespace gpt2ie::inline GPT2IE_ABI {
 
 /// `threads` threads, the caller's included. Between loops a worker watches for the next one for a few microseconds and
-/// then sleeps; an idle pool costs nothing. One loop at a time: callers take turns.
+/// then sleeps; an idle pool costs nothing. The caller never waits for a worker that has not begun: on a busy machine
+/// it does the work itself. One loop at a time: one thread calls.
 class ThreadPool {
  public:
   /// threads: 1 to 1024. One thread starts none.
@@ -56,12 +57,14 @@ class ThreadPool {
     call_ = [](const void* erased, int from, int to) {
       for (int i = from; i < to; ++i) (*static_cast<const Body*>(erased))(i);
     };
-    next_.store(0, std::memory_order_relaxed);
-    busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
+    const auto helpings = static_cast<std::uint32_t>((count + helping_ - 1) / helping_);
+    left_.store(helpings, std::memory_order_relaxed);
+    loop_ = (loop_ & ~unclaimed_mask) + (unclaimed_mask + 1);
+    unclaimed_.store(loop_ | helpings, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_release);
     generation_.notify_all();
     eat();
-    wait_while(busy_, [](std::uint32_t busy) { return busy != 0; });
+    wait_while(left_, [](std::uint32_t left) { return left != 0; });
   }
 
  private:
@@ -90,11 +93,17 @@ class ThreadPool {
     }
   }
 
+  /// Claims helpings and works them off until none is left. Only a claim makes the loop's fields safe to read: the
+  /// caller waits for every claimed helping, but not for threads that come too late to claim one.
   void eat() {
-    for (;;) {
-      const int from = next_.fetch_add(helping_, std::memory_order_relaxed);
-      if (from >= count_) return;
+    std::uint64_t seen = unclaimed_.load(std::memory_order_acquire);
+    while ((seen & unclaimed_mask) != 0) {
+      if (!unclaimed_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      const int from = (static_cast<int>(seen & unclaimed_mask) - 1) * helping_;
       call_(body_, from, std::min(from + helping_, count_));
+      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+      seen = unclaimed_.load(std::memory_order_acquire);
     }
   }
 
@@ -104,14 +113,18 @@ class ThreadPool {
       seen = wait_while(generation_, [seen](std::uint32_t generation) { return generation == seen; });
       if (stop_.load(std::memory_order_relaxed)) return;
       eat();
-      if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_all();
     }
   }
 
+  static constexpr std::uint64_t unclaimed_mask = 0xffffffff;
+
   std::vector<std::thread> workers_;
-  std::atomic<std::uint32_t> generation_{0}, busy_{0};
+  std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> stop_{false};
-  std::atomic<int> next_{0};
+  // The loop's number above, its helpings that nobody has claimed below: a claim in one loop can't count in another.
+  std::atomic<std::uint64_t> unclaimed_{0};
+  std::uint64_t loop_ = 0;
+  std::atomic<std::uint32_t> left_{0};  // helpings that are not done
   int count_ = 0, helping_ = 1;
   const void* body_ = nullptr;
   void (*call_)(const void*, int, int) = nullptr;

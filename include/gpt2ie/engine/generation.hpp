@@ -51,7 +51,7 @@ class Generation {
   }
 
   /// Draws tokens until some text is ready or the request ends. False: it has ended, and the last text was given out.
-  /// `piece` is valid until the next call. Errors: bad_logits; the request is over then, and holds nothing.
+  /// `piece` is valid until the next call. Errors: bad_logits; the request is over then.
   bool next(std::string& piece) {
     piece.clear();
     while (piece.empty()) {
@@ -116,10 +116,12 @@ class Generation {
 
   void draw() {
     Draw drawn{};
+    ended_ = true;  // if anything below throws, the request is over
     run_tokens(*executor_, sequence_, tokens_, executor_->limits().tokens_per_step, false, step_,
                [&](int /*position*/, std::span<const float> logits) {
                  drawn = chain_.pick(logits, tokens_, result_.prompt_tokens);
                });
+    ended_ = false;
     const Clock::time_point now = Clock::now();
     if (result_.tokens.empty()) {
       first_ = now;
