@@ -88,14 +88,14 @@ need_versions() {
   at_least "$version" 3.25 ||
     die "CMake 3.25 or newer is needed and this is $version: install a newer one from https://cmake.org/download (or with 'pip install cmake'), then run this again"
   if $(compiler) --version | grep -qi clang; then
-    name=Clang least=16.0
+    brand=Clang least=16.0
     version=$($(compiler) --version | sed -n 's/.*version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
   else
-    name=GCC least=12.0
+    brand=GCC least=12.0
     version=$($(compiler) -dumpfullversion | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')
   fi
   at_least "$version" "$least" ||
-    die "GCC 12 or Clang 16 or newer is needed and $(compiler) is $name $version: install g++-12 and run this again with CXX=g++-12"
+    die "GCC 12 or Clang 16 or newer is needed and $(compiler) is $brand $version: install g++-12 and run this again with CXX=g++-12"
 }
 
 # parallel_jobs: how many compilers to run at once: one a core, but no more than one for each 1.5 GiB of free memory.

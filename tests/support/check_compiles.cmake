@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
-# One compilation as a test: cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=a|b -DFLAGS=a|b [-DMUST_FAIL=ON] -P this file.
+# One compilation as a test:
+#   cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=a|b -DFLAGS=a|b [-DMUST_FAIL=ON] [-DPRECOMPILED=header] -P this file
 #
 # Lines of the source speak to this script:
 #   // expect: SENTENCE    with MUST_FAIL, GPT2IE_MUST_FAIL is defined, the compiler has to refuse the file, and the first
 #                          error that it prints has to contain SENTENCE (of several such lines the others may come later)
 #   // flags: OPTION...    more options for the compiler
 # Without MUST_FAIL the file has to compile: the passing twin, which shows that nothing but the misuse was refused.
+# PRECOMPILED is a header that has its compiled form beside it; sources that include the umbrella begin with it.
 cmake_minimum_required(VERSION 3.25)
 
 file(STRINGS "${SOURCE}" comments REGEX "^// (expect|flags): ")
+file(STRINGS "${SOURCE}" umbrella REGEX "^#include <gpt2ie/gpt2ie\\.hpp>")
 set(sentences)
+set(own_flags)
 set(command "${COMPILER}" -std=c++20 -fsyntax-only)
 string(REPLACE "|" ";" flags "${FLAGS}")
 string(REPLACE "|" ";" includes "${INCLUDES}")
@@ -20,9 +24,13 @@ foreach(line IN LISTS comments)
     list(APPEND sentences "${CMAKE_MATCH_1}")
   elseif(line MATCHES "^// flags: (.+)$")
     separate_arguments(more UNIX_COMMAND "${CMAKE_MATCH_1}")
-    list(APPEND command ${more})
+    list(APPEND own_flags ${more})
   endif()
 endforeach()
+list(APPEND command ${own_flags})
+if(PRECOMPILED AND umbrella AND NOT own_flags)
+  list(APPEND command -include "${PRECOMPILED}")
+endif()
 if(MUST_FAIL)
   list(APPEND command -DGPT2IE_MUST_FAIL)
   if(NOT sentences)
