@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/// H-4: a program whose own headers define min and max as macros, as some platforms do, includes the umbrella after them.
-#include <bits/stdc++.h>
-
+/// H-4: a program whose own headers define min and max as macros, as some platforms do, includes the umbrella after
+/// them.
 #include <Eigen/Dense>
+#include <bits/stdc++.h>
 #include <nlohmann/json.hpp>
 
 #if defined(__x86_64__)
