@@ -75,7 +75,8 @@ begin_run(${next} "-")
 file(WRITE "${OUT}" "// SPDX-License-Identifier: MIT
 /// Classes of Unicode ${version}, written by cmake/unicode_table.cmake from DerivedGeneralCategory.txt. Do not edit.
 ///
-/// The data is Unicode's, Copyright Unicode, Inc., used under the Unicode License V3 (https://www.unicode.org/license.txt).
+/// The data is Unicode's, Copyright Unicode, Inc., used under the Unicode License V3
+/// (https://www.unicode.org/license.txt).
 #pragma once
 
 #include <gpt2ie/config.hpp>
