@@ -51,7 +51,11 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
+/// Writes a new file. One that is there is removed first: some file systems wait for the disk when a file is truncated
+/// and written again.
 inline void write_text(const std::filesystem::path& path, std::string_view text) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   REQUIRE(file.good());
