@@ -17,6 +17,9 @@
 namespace gpt2ie::inline GPT2IE_ABI {
 
 /// Slots of max_length tokens. Retains false: lengths stay 0, because nothing is kept between steps.
+///
+/// Moves that are owed always read slots that hold their tokens already, never one that waits for a move itself, and
+/// such a slot is not given to a new sequence before the moves are made: so their order does not matter.
 template <bool Retains>
 class BasicSlotBook {
  public:
@@ -27,10 +30,12 @@ class BasicSlotBook {
   }
 
   std::optional<Opened> open(std::span<const Token> /*tokens*/, std::uint64_t /*salt*/) {
-    const auto free = std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.used; });
-    if (free == slots_.end()) return std::nullopt;
-    *free = Slot{true, 0};
-    return Opened{static_cast<SeqId>(free - slots_.begin()), 0};
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].used || is_source(static_cast<int>(i))) continue;
+      slots_[i] = Slot{true, 0};
+      return Opened{static_cast<SeqId>(i), 0};
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] int length(SeqId seq) const { return at(seq).length; }
@@ -41,7 +46,7 @@ class BasicSlotBook {
     const std::optional<Opened> opened = open({}, 0);
     if (!opened) return std::nullopt;
     at(opened->seq).length = length(seq);
-    moves_.push_back({static_cast<int>(seq), static_cast<int>(opened->seq)});
+    moves_.push_back({source_of(static_cast<int>(seq)), static_cast<int>(opened->seq)});
     return opened->seq;
   }
 
@@ -79,6 +84,15 @@ class BasicSlotBook {
     bool used = false;
     int length = 0;
   };
+
+  [[nodiscard]] bool is_source(int slot) const {
+    return std::any_of(moves_.begin(), moves_.end(), [slot](const Move& move) { return move.from == slot; });
+  }
+  /// The slot that holds the tokens of `slot`: itself, unless a move to it is owed.
+  [[nodiscard]] int source_of(int slot) const {
+    const auto owed = std::find_if(moves_.begin(), moves_.end(), [slot](const Move& move) { return move.to == slot; });
+    return owed == moves_.end() ? slot : owed->from;
+  }
 
   [[nodiscard]] Slot& at(SeqId seq) { return slots_[static_cast<std::size_t>(seq)]; }
   [[nodiscard]] const Slot& at(SeqId seq) const { return slots_[static_cast<std::size_t>(seq)]; }
