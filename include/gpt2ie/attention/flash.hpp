@@ -19,13 +19,17 @@
 #include <gpt2ie/core/math.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
+namespace detail {
+constexpr bool are_flash_blocks(int m, int n) { return m > 0 && n > 0 && n <= 65536 / m; }
+}  // namespace detail
+
 namespace attention {
 
 /// M query rows share each block of N keys while it is in cache. Memory: M * N + 2 * M floats a thread, on its stack;
 /// nothing that grows with the context.
 template <int M, int N>
 struct Flash {
-  static_assert(M > 0 && N > 0 && M * N <= 65536,
+  static_assert(detail::are_flash_blocks(M, N),
                 "gpt2ie: attention::Flash<M, N>: M query rows and N keys, each at least 1 and M * N at most 65536");
 
   template <class T>
@@ -121,6 +125,9 @@ struct Flash {
 };
 
 }  // namespace attention
+
+template <int M, int N>
+inline constexpr bool refused<attention::Flash<M, N>> = !detail::are_flash_blocks(M, N);
 
 /// On SimdCpu blocks of M rows of a run share their keys.
 template <int M, int N, class W>

@@ -5,17 +5,21 @@
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/type_list.hpp>
 
+#if !defined(GPT2IE_CUDA_CUH)
 namespace gpt2ie::inline GPT2IE_ABI {
 namespace backend {
 
-#if !defined(GPT2IE_CUDA_CUH)
 /// Defined by <gpt2ie/cuda.cuh>, which only nvcc compiles.
 template <class W>
 class Cuda {
   static_assert(always_false<W>,
                 "gpt2ie: backend::Cuda needs nvcc: compile this file as CUDA (.cu) and include <gpt2ie/cuda.cuh>");
 };
-#endif
 
 }  // namespace backend
+
+template <class W>
+inline constexpr bool refused<backend::Cuda<W>> = true;
+
 }  // namespace gpt2ie::inline GPT2IE_ABI
+#endif

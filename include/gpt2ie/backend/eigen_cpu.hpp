@@ -2,7 +2,9 @@
 /// backend::EigenCpu: every operation as a line of Eigen. The readable reference that faster backends are held against.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include <Eigen/Core>
 
@@ -112,4 +114,8 @@ class EigenCpu : public HostBackend {
 };
 
 }  // namespace backend
+
+template <class W>
+inline constexpr bool refused<backend::EigenCpu<W>> = !one_of<W, float>;
+
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -7,9 +7,9 @@
 #include <gpt2ie/attention/attention.hpp>
 #include <gpt2ie/attention/flash.hpp>
 #include <gpt2ie/backend/concepts.hpp>
-#include <gpt2ie/backend/cuda.hpp>
 #include <gpt2ie/backend/simd_cpu.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/type_list.hpp>
 #include <gpt2ie/kv_cache/kv_cache.hpp>
 #include <gpt2ie/kv_cache/paged.hpp>
 #include <gpt2ie/sampling/sampler_chain.hpp>
@@ -23,11 +23,6 @@ enum class Role { backend, attention, cache, scheduler, sampler, unknown };
 template <class Part>
 struct role_of {
   static constexpr Role value = Backend<Part> ? Role::backend : Role::unknown;
-};
-/// Also outside CUDA, so that backend::Cuda itself says what it needs.
-template <class W>
-struct role_of<backend::Cuda<W>> {
-  static constexpr Role value = Role::backend;
 };
 template <class Policy>
 struct role_of<Attention<Policy>> {
@@ -72,7 +67,7 @@ inline constexpr int count_of = ((role_of<Parts>::value == Wanted ? 1 : 0) + ...
 /// Whether the parts are parts, and none is given twice.
 template <class... Parts>
 struct KnownParts {
-  static constexpr bool known = ((role_of<Parts>::value != Role::unknown) && ...);
+  static constexpr bool known = ((role_of<Parts>::value != Role::unknown || refused<Parts>)&&...);
   static constexpr bool once = count_of<Role::backend, Parts...> < 2 && count_of<Role::attention, Parts...> < 2 &&
                                count_of<Role::cache, Parts...> < 2 && count_of<Role::scheduler, Parts...> < 2 &&
                                count_of<Role::sampler, Parts...> < 2;
@@ -82,7 +77,7 @@ struct KnownParts {
       "goes into its wrapper, as in Attention<attention::Flash<64, 64>> (docs/extending.md)");
   static_assert(once,
                 "gpt2ie: a part is given twice; one backend, Attention, KVCache, Scheduler and SamplerChain at most");
-  static constexpr bool valid = known && once;
+  static constexpr bool valid = known && once && !(refused<Parts> || ...);
 };
 
 /// Whether parts that are each in order also fit together. Asserted here, where they meet, so that the sentence comes
@@ -116,8 +111,6 @@ consteval auto compose() {
   } else {
     using P = PartsOf<Parts...>;
     if constexpr (!P::attention::valid || !P::cache::valid || !P::scheduler::valid) {
-      return std::type_identity<Rejected>{};
-    } else if constexpr (!Backend<typename P::backend>) {
       return std::type_identity<Rejected>{};
     } else if constexpr (!FittingParts<typename P::backend, typename P::attention::policy, typename P::cache::storage,
                                        typename P::scheduler::slot_policy>::valid) {

@@ -23,7 +23,7 @@ namespace gpt2ie::inline GPT2IE_ABI {
 /// Opening, closing and reserving cost O(pages touched). One thread at a time.
 template <int PageTokens>
 class PageBook {
-  static_assert(PageTokens > 0);
+  static_assert(PageTokens > 0, "gpt2ie: kv::Paged<T, P>: P is the number of tokens in a page, and at least 1");
 
  public:
   explicit PageBook(const Limits& limits)

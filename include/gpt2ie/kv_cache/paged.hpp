@@ -108,8 +108,6 @@ namespace kv {
 /// append copies nothing.
 template <class T, int PageTokens = 16>
 struct Paged {
-  static_assert(PageTokens > 0, "gpt2ie: kv::Paged<T, P>: P is the number of tokens in a page, and at least 1");
-
   using element = T;
   using book = PageBook<PageTokens>;
   template <class B>
@@ -118,6 +116,9 @@ struct Paged {
 };
 
 }  // namespace kv
+
+template <class T, int PageTokens>
+inline constexpr bool refused<kv::Paged<T, PageTokens>> = PageTokens < 1;
 
 static_assert(RetainingStorage<kv::Paged<float, 16>>);
 
