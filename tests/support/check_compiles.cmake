@@ -4,7 +4,8 @@
 #
 # Lines of the source speak to this script:
 #   // expect: SENTENCE    with MUST_FAIL, GPT2IE_MUST_FAIL is defined, the compiler has to refuse the file, and the first
-#                          error that it prints has to contain SENTENCE (of several such lines the others may come later)
+#                          error that it prints has to contain SENTENCE; nothing else may be called an error (of several
+#                          such lines the others may come later, and as many errors are allowed)
 #   // flags: OPTION...    more options for the compiler
 # Without MUST_FAIL the file has to compile: the passing twin, which shows that nothing but the misuse was refused.
 # PRECOMPILED is a header that has its compiled form beside it; sources that include the umbrella begin with it.
@@ -58,6 +59,14 @@ string(FIND "${first_error}" "${sentence}" place)
 if(place EQUAL -1)
   message("${output}")
   message(FATAL_ERROR "${SOURCE}: the first error, see above, has to say\n  ${sentence}")
+endif()
+string(REGEX REPLACE "[][;]" "." lines "${output}")  # they would end or join elements of a list
+string(REGEX MATCHALL "error: " errors "${lines}")
+list(LENGTH errors errors)
+list(LENGTH sentences allowed)
+if(errors GREATER allowed)
+  message("${output}")
+  message(FATAL_ERROR "${SOURCE}: ${errors} errors, see above, where ${allowed} should say it all")
 endif()
 foreach(sentence IN LISTS sentences)
   string(FIND "${output}" "${sentence}" place)
