@@ -13,6 +13,7 @@
 
 #include "support/json.hpp"
 #include "support/model.hpp"
+#include "support/options.hpp"
 #include "support/program.hpp"
 
 namespace {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
-/// The options that choose a model and what runs it, and the loading of that model.
+/// From the names in the options to a backend and loaded weights.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <system_error>
 
-#include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include <gpt2ie/backend/eigen_cpu.hpp>
@@ -20,47 +16,11 @@
 
 namespace gpt2ie_example {
 
-inline constexpr const char* bundled_model = GPT2IE_MODELS_DIR "/fairytale-6m";
-
-inline CLI::Option* add_model_option(CLI::App& app, std::string& model) {
-  model = bundled_model;
-  return app.add_option("--model", model, "folder of a model in Hugging Face's layout, or a GGUF file")
-      ->envname("GPT2IE_MODEL")
-      ->type_name("DIR")
-      ->capture_default_str();
-}
-
-inline CLI::Option* add_threads_option(CLI::App& app, int& threads) {
-  return app.add_option("--threads", threads, "threads; 0: one for each processor")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-}
-
-inline CLI::Option* add_backend_option(CLI::App& app, std::string& backend) {
-  return app
-      .add_option("--backend", backend,
-                  "simd: packed weights and own kernels; eigen: everything through Eigen, the readable reference")
-      ->check(CLI::IsMember({"simd", "eigen"}))
-      ->type_name("NAME")
-      ->capture_default_str();
-}
-
 /// Returns run(backend) for the backend of that name; 0 threads: one for each processor.
 template <class Run>
 int with_backend(const std::string& name, int threads, const Run& run) {
   if (name == "eigen") return run(gpt2ie::backend::EigenCpu<float>(threads));
   return run(gpt2ie::backend::SimdCpu<float>(threads));
-}
-
-/// The folder, once it is known to be there.
-inline std::filesystem::path checked_model_path(const std::string& model) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(model, ignored)) {
-    throw std::runtime_error(model == bundled_model
-                                 ? "the bundled model " + model + " isn't there any more: name one with --model DIR"
-                                 : "no such model: " + model);
-  }
-  return model;
 }
 
 /// Reads and packs the weights. A model that takes a while to load says how far it is, if stderr is a terminal.
