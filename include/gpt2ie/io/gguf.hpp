@@ -62,6 +62,15 @@ class GgufCursor {
  public:
   explicit GgufCursor(const MappedFile& file) : file_(file) {}
 
+  /// A key of the file as a message shows it.
+  static std::string printable(std::string_view key) {
+    std::string shown(key.substr(0, 100));
+    for (char& c : shown) {
+      if (c < ' ' || c > '~') c = '?';
+    }
+    return shown;
+  }
+
   [[nodiscard]] std::size_t position() const { return position_; }
   [[nodiscard]] std::uint64_t remaining() const { return file_.size() - position_; }
 
@@ -78,7 +87,11 @@ class GgufCursor {
   }
 
   void skip(std::uint64_t bytes, std::string_view what) {
-    check_count(bytes, 1, std::string("bytes of ") + std::string(what));
+    if (bytes > remaining()) {
+      refuse("at most " + std::to_string(remaining()) + " bytes of " + printable(what) + " at byte " +
+                 std::to_string(position_),
+             std::to_string(bytes));
+    }
     position_ += static_cast<std::size_t>(bytes);
   }
 
@@ -162,17 +175,6 @@ class GgufCursor {
     return std::monostate{};
   }
 
- public:
-  /// A key of the file as a message shows it.
-  static std::string printable(std::string_view key) {
-    std::string shown(key.substr(0, 100));
-    for (char& c : shown) {
-      if (c < ' ' || c > '~') c = '?';
-    }
-    return shown;
-  }
-
- private:
   const MappedFile& file_;
   std::size_t position_ = 0;
 };
