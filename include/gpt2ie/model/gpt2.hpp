@@ -99,13 +99,9 @@ class Gpt2 {
   /// model's.
   void check(const Step& step) const {
     const ModelConfig& c = config();
-    require(step.rows() <= limits_.max_rows, "at most " + std::to_string(limits_.max_rows) + " rows in a step",
-            step.rows());
-    require(static_cast<int>(step.runs.size()) <= limits_.max_sequences,
-            "at most " + std::to_string(limits_.max_sequences) + " runs in a step", static_cast<int>(step.runs.size()));
-    require(static_cast<int>(step.logit_rows.size()) <= limits_.max_logit_rows,
-            "at most " + std::to_string(limits_.max_logit_rows) + " rows of logits in a step",
-            static_cast<int>(step.logit_rows.size()));
+    at_most(step.rows(), limits_.max_rows, "rows");
+    at_most(static_cast<int>(step.runs.size()), limits_.max_sequences, "runs");
+    at_most(static_cast<int>(step.logit_rows.size()), limits_.max_logit_rows, "rows of logits");
     if (step.positions.size() != step.tokens.size()) {
       fail(errc::bad_request, "a position for each of " + std::to_string(step.rows()) + " tokens",
            std::to_string(step.positions.size()));
@@ -185,8 +181,10 @@ class Gpt2 {
   [[nodiscard]] const float* normed() const { return normed_.data(); }
 
  private:
-  static void require(bool holds, const std::string& expected, int found) {
-    if (!holds) fail(errc::bad_request, expected, std::to_string(found));
+  /// Texts are made for a failure alone: a step within the limits allocates nothing.
+  static void at_most(int found, int limit, const char* what) {
+    if (found <= limit) return;
+    fail(errc::bad_request, "at most " + std::to_string(limit) + " " + what + " in a step", std::to_string(found));
   }
 
   int& table(int which, int run) {
