@@ -23,17 +23,18 @@ namespace gpt2ie::inline GPT2IE_ABI {
 
 /// Fills in what a program left at 0 and refuses what can't be. Errors: bad_request.
 [[nodiscard]] inline Limits complete_limits(Limits limits, const ModelConfig& config) {
-  const auto at_least_one = [](int value, const char* name) {
-    if (value < 1) fail(errc::bad_request, std::string(name) + " of 1 or more", std::to_string(value));
+  const auto at_least = [](int least, int value, const char* name) {
+    if (value >= least) return;
+    fail(errc::bad_request, std::string(name) + " of " + std::to_string(least) + " or more", std::to_string(value));
   };
   if (limits.max_length == 0) limits.max_length = config.n_positions;
   if (limits.tokens_per_step == 0) limits.tokens_per_step = limits.max_rows;
-  at_least_one(limits.max_sequences, "Limits::max_sequences");
-  at_least_one(limits.max_rows, "Limits::max_rows");
-  at_least_one(limits.max_logit_rows, "Limits::max_logit_rows");
-  at_least_one(limits.max_length, "Limits::max_length");
-  at_least_one(limits.tokens_per_step, "Limits::tokens_per_step");
-  at_least_one(limits.cache_units + 1, "Limits::cache_units + 1");
+  at_least(1, limits.max_sequences, "Limits::max_sequences");
+  at_least(1, limits.max_rows, "Limits::max_rows");
+  at_least(1, limits.max_logit_rows, "Limits::max_logit_rows");
+  at_least(1, limits.max_length, "Limits::max_length");
+  at_least(1, limits.tokens_per_step, "Limits::tokens_per_step");
+  at_least(0, limits.cache_units, "Limits::cache_units");
   limits.max_length = std::min(limits.max_length, config.n_positions);
   limits.max_logit_rows = std::min(limits.max_logit_rows, limits.max_rows);
   limits.tokens_per_step = std::min(limits.tokens_per_step, limits.max_rows);
@@ -129,7 +130,7 @@ class OpenSequence {
     const std::optional<Opened> opened = book.open(tokens, 0);
     if (!opened) {
       fail(errc::busy, "a free sequence; end an earlier stream first or raise Limits::max_sequences",
-           "all " + std::to_string(book.capacity().total_units) + " units' sequences open");
+           "all sequences open");
     }
     id_ = opened->seq;
   }
