@@ -42,11 +42,11 @@ GPT2IE_HD constexpr float to_float(bf16 x) { return bit_cast<float>(std::uint32_
 
 GPT2IE_HD constexpr float to_float(f16 x) {
   // Moving the 15 bits into a float's place leaves the exponent 112 short; the product mends it, subnormals included.
+  // All ones in the exponent, infinity and NaN, stay all ones.
   const std::uint32_t magnitude = (x.bits & 0x7fffu) << 13;
-  const float scaled = bit_cast<float>(magnitude) * 0x1p112f;
-  const std::uint32_t finite = bit_cast<std::uint32_t>(scaled);
-  const std::uint32_t value = (x.bits & 0x7c00u) == 0x7c00u ? magnitude | 0x7f800000u : finite;
-  return bit_cast<float>(value | (std::uint32_t{x.bits} & 0x8000u) << 16);
+  const std::uint32_t finite = bit_cast<std::uint32_t>(bit_cast<float>(magnitude) * 0x1p112f);
+  const std::uint32_t endless = (x.bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+  return bit_cast<float>(finite | endless | (std::uint32_t{x.bits} & 0x8000u) << 16);
 }
 
 /// Rounds to nearest, ties to even; NaN stays NaN.
