@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -265,9 +265,10 @@ int compare(const Settings& settings) {
   } else {
     print_tables(settings, task, table, scores);
     if (others.empty()) {
-      std::printf("All variants gave the same %zu tokens", result.tokens.size());
-      std::printf(task.tokenizer ? ": %s\n" : "%s.\n", json_line(result.text).c_str());
+      const std::string text = task.tokenizer ? ": " + json_line(result.text) : ".";
+      std::printf("All variants gave the same %zu tokens%s\n", result.tokens.size(), text.c_str());
     }
+    write_out("");
   }
   if (others.empty()) return 0;
   std::string names;

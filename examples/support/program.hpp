@@ -26,7 +26,8 @@ struct OutputClosed : std::exception {};
 
 /// Writes bytes to stdout, to be seen at once. Throws OutputClosed, or std::system_error when a disk is full.
 inline void write_out(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return;
+  const bool taken = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+  if (taken && std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
   if (errno == EPIPE) throw OutputClosed();
   throw std::system_error(errno, std::generic_category(), "can't write to standard output");
 }
