@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include <span>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <gpt2ie/attention/flash.hpp>
+
+#include "support/tolerance.hpp"
+#include "unit/attention/run_of_rows.hpp"
+
+namespace {
+
+template <class Flash>
+void check(int head_dim) {
+  CAPTURE(head_dim);
+  gpt2ie_test::RunOfRows run(2, head_dim, 150, 70);
+  const std::vector<double> exact = run.exact();
+  const std::vector<float> whole = run.attend<Flash>(256);
+  CHECK(gpt2ie_test::within(std::span<const float>(whole), std::span<const double>(exact), 1e-5));
+  for (const int tile_rows : {1, 5, 16, 64}) CHECK(gpt2ie_test::same_bits(run.attend<Flash>(tile_rows), whole));
+}
+
+}  // namespace
+
+TEST_CASE("a row is softmax(q K^T) V, with the same bits whatever tiles hold it") {
+  for (const int head_dim : {1, 20, 64, 128}) check<gpt2ie::attention::Flash<64, 64>>(head_dim);
+  check<gpt2ie::attention::Flash<4, 7>>(20);
+  check<gpt2ie::attention::Flash<1, 1>>(20);
+}
+
+TEST_CASE("a block of rows has the bits of its rows alone, wherever it begins") {
+  using Flash = gpt2ie::attention::Flash<16, 24>;
+  gpt2ie_test::RunOfRows run(2, 64, 100, 40);
+  const std::vector<float> alone = run.attend<Flash>(16);
+  std::vector<float> blocks(alone.size());
+  const auto view = run.view(16);
+  const auto args = run.arguments(blocks.data(), nullptr);
+  for (const int block : {16, 7, 1}) {
+    for (int head = 0; head < 2; ++head) {
+      for (int row = 0; row < 40; row += block) {
+        Flash::rows<16>(view, args, 0, row, row + block < 40 ? block : 40 - row, head);
+      }
+    }
+    CHECK(gpt2ie_test::same_bits(blocks, alone));
+  }
+}
+
+TEST_CASE("on SimdCpu the kernel gives the bits of the row function") {
+  using Flash = gpt2ie::attention::Flash<16, 24>;
+  using Backend = gpt2ie::backend::SimdCpu<float>;
+  gpt2ie_test::RunOfRows run(3, 20, 90, 50);
+  const std::vector<float> rows = run.attend<Flash>(16);
+  for (const int threads : {1, 3}) {
+    std::vector<float> out(rows.size());
+    Backend backend(threads);
+    gpt2ie::attention_kernel<Flash, Backend>::run(backend, run.view(16), run.arguments(out.data(), nullptr), 90);
+    CHECK(gpt2ie_test::same_bits(out, rows));
+  }
+}
+
+TEST_CASE("no scratch grows with the context") {
+  CHECK(gpt2ie::attention::Flash<64, 64>::scratch_floats({}, {.max_rows = 256, .max_length = 1024}) == 0);
+  CHECK(gpt2ie::attention::Flash<64, 64>::block_floats == 64 * 64 + 128);
+}
