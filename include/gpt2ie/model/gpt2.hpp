@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -95,8 +96,8 @@ class Gpt2 {
   [[nodiscard]] const ModelConfig& config() const { return weights_->config(); }
   [[nodiscard]] const Weights<B>& weights() const { return *weights_; }
 
-  /// Throws Error (bad_request, no_fit) unless the step is within the limits and its tokens and positions are the
-  /// model's.
+  /// Throws Error (bad_request, no_fit) unless the step is within the limits, its runs are its rows one after the
+  /// other, and its tokens and positions are the model's: nothing outside the tables can be read.
   void check(const Step& step) const {
     const ModelConfig& c = config();
     at_most(step.rows(), limits_.max_rows, "rows");
@@ -111,13 +112,33 @@ class Gpt2 {
         fail(errc::bad_request, "token ids in [0, " + std::to_string(c.vocab) + ")", std::to_string(token));
       }
     }
+    int row = 0;
     for (const Run& run : step.runs) {
-      if (run.first + run.count > c.n_positions) {
+      if (run.row != row || run.first < 0 || run.count < 1 || run.count > step.rows() - row) {
+        fail(errc::bad_request, "runs of one row or more, each from where the one before it ends",
+             std::to_string(run.count) + " rows from row " + std::to_string(run.row) + " on, of " +
+                 std::to_string(step.rows()) + ", where row " + std::to_string(row) + " is next");
+      }
+      if (run.count > c.n_positions - run.first) {
         fail(errc::no_fit, "positions below n_positions = " + std::to_string(c.n_positions),
-             "position " + std::to_string(run.first + run.count - 1));
+             "position " + std::to_string(std::int64_t{run.first} + run.count - 1));
       }
       if (run.adapter != AdapterId::none) {
         fail(errc::bad_request, "runs without an adapter", "adapter " + std::to_string(static_cast<int>(run.adapter)));
+      }
+      for (int position = run.first; position < run.first + run.count; ++position, ++row) {
+        if (step.positions[static_cast<std::size_t>(row)] != position) {
+          fail(errc::bad_request, "position " + std::to_string(position) + " in row " + std::to_string(row),
+               std::to_string(step.positions[static_cast<std::size_t>(row)]));
+        }
+      }
+    }
+    if (row != step.rows()) {
+      fail(errc::bad_request, "a run for each of " + std::to_string(step.rows()) + " rows", std::to_string(row));
+    }
+    for (const int logit_row : step.logit_rows) {
+      if (logit_row < 0 || logit_row >= row) {
+        fail(errc::bad_request, "rows of logits in [0, " + std::to_string(row) + ")", std::to_string(logit_row));
       }
     }
   }
