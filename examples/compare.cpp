@@ -166,12 +166,18 @@ std::vector<std::string> deviating(const std::vector<Variant>& variants) {
   return names;
 }
 
+void print_row(const char* name, const std::vector<ScoreBytes>& scores, std::size_t ScoreBytes::*bytes) {
+  std::printf("%-30s", name);
+  for (const ScoreBytes& column : scores) std::printf("%12.1f kB", static_cast<double>(column.*bytes) / 1e3);
+  std::printf("\n");
+}
+
 void print_tables(const Settings& settings, const Task& task, const std::vector<Figures>& table,
                   const std::vector<ScoreBytes>& scores) {
-  const bool made_up = !task.tokenizer;
-  std::printf("%s%s, %zu prompt tokens, %d new tokens, %d threads, median of %d runs\n\n", made_up ? "synthetic " : "",
-              (made_up ? settings.synthetic : settings.model).c_str(), task.prompt.size(), task.new_tokens,
-              task.threads, settings.runs);
+  const std::string model = task.tokenizer ? settings.model : "synthetic " + settings.synthetic;
+  std::printf("%s; tokens: %zu prompt, %d new; threads: %d; median of %d\n\n", model.c_str(), task.prompt.size(),
+              task.new_tokens, task.threads, settings.runs);
+
   std::printf("%-14s %8s %9s %12s %9s %11s %12s %9s\n", "cache", "seconds", "tokens/s", "first token", "speed-up",
               "query rows", "bytes copied", "copying");
   for (const Figures& row : table) {
@@ -180,13 +186,14 @@ void print_tables(const Settings& settings, const Task& task, const std::vector<
                 static_cast<unsigned long long>(row.query_rows), static_cast<double>(row.copied_bytes) / 1e6,
                 row.copy_seconds * 1e3);
   }
-  std::printf("\nquery rows: of attention, counted for each layer and head\n\n%-32s", "attention scores held at once");
-  for (const ScoreBytes& column : scores) std::printf("   T = %-4d ", column.tokens);
-  std::printf("\n%-32s", "standard, T rows of T scores");
-  for (const ScoreBytes& column : scores) std::printf(" %8.2f MB", static_cast<double>(column.standard) / 1e6);
-  std::printf("\n%-32s", "flash, a block a thread");
-  for (const ScoreBytes& column : scores) std::printf(" %8.2f MB", static_cast<double>(column.flash) / 1e6);
-  std::printf("\n\n");
+  std::printf("query rows: of attention, counted for each layer and head\n\n");
+
+  std::printf("%-30s", "attention scores held at once");
+  for (const ScoreBytes& column : scores) std::printf("%10s %4d", "T =", column.tokens);
+  std::printf("\n");
+  print_row("standard: T rows of T", scores, &ScoreBytes::standard);
+  print_row("flash: a block for each thread", scores, &ScoreBytes::flash);
+  std::printf("\n");
 }
 
 Json to_json(const Settings& settings, const Task& task, const std::vector<Figures>& table,
