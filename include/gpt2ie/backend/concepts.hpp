@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <type_traits>
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
@@ -50,10 +51,14 @@ concept HasWeightType = requires {
   typename B::weight_type;
 };
 
-/// allocate<T>(n) owns n uninitialised elements with data() and size(); upload, download and copy move n elements.
+/// allocate<T>(n) owns n uninitialised elements with data() and size(), moves, and is empty by default; upload,
+/// download and copy move n elements.
 template <class B>
 concept HasMemory = requires(B b, float* to, const float* from, std::size_t n) {
   { b.template allocate<float>(n).data() } -> std::same_as<float*>;
+  { b.template allocate<float>(n).size() } -> std::convertible_to<std::size_t>;
+  requires std::default_initializable<decltype(b.template allocate<float>(n))>;
+  requires std::movable<decltype(b.template allocate<float>(n))>;
   b.upload(to, from, n);
   b.download(to, from, n);
   b.copy(to, from, n);
@@ -72,6 +77,7 @@ concept HasLaunch = requires(B b, int n, std::size_t cost, detail::ProbeKernel k
 template <class B>
 concept HasProducts = requires(B b, const MatrixSource& source, const float* x, int rows, float* y, Epilogue e) {
   typename B::matrix;
+  requires std::default_initializable<typename B::matrix> && std::movable<typename B::matrix>;
   { b.pack(source) } -> std::same_as<typename B::matrix>;
   requires requires(const typename B::matrix& w) { b.linear(w, x, rows, y, e); };
 };
@@ -101,7 +107,7 @@ concept HasAllReduce = requires(B b, const B c, float* x, std::size_t n) {
 template <class B>
 concept Backend = std::move_constructible<B> && HasSpace<B> && HasWeightType<B> && HasMemory<B> && HasLaunch<B> &&
     HasProducts<B> && HasSmallOperations<B> && HasAllReduce<B> && requires {
-  { B::row_invariant } -> std::convertible_to<bool>;
+  typename std::bool_constant<B::row_invariant>;
 };
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

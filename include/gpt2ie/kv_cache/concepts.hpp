@@ -141,7 +141,7 @@ concept HasPool = HasBook<S> &&
 /// A storage: an element type, a book, a pool in any backend's memory, and whether it keeps the past between steps.
 template <class S>
 concept CacheStorage = HasElement<S> && HasBook<S> && HasPool<S> && requires {
-  { S::retains } -> std::convertible_to<bool>;
+  typename std::bool_constant<S::retains>;
 };
 
 /// Keeps K and V between steps. kv::NoCache does not: each run starts at position 0.

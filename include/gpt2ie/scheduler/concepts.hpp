@@ -3,21 +3,23 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 #include <gpt2ie/config.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
-/// S::count: how many sequences run in one step.
+/// S::count: how many sequences run in one step; a constant.
 template <class S>
 concept HasSlotCount = requires {
   { S::count } -> std::convertible_to<int>;
+  typename std::bool_constant<(S::count > 0)>;
 };
 
 /// S::refills: a finished sequence's slot is given away in the next step; false: only when all have finished.
 template <class S>
 concept HasRefills = requires {
-  { S::refills } -> std::convertible_to<bool>;
+  typename std::bool_constant<S::refills>;
 };
 
 template <class S>
