@@ -27,7 +27,8 @@ TEST_CASE("logits are finite and differ from row to row") {
 }
 
 TEST_CASE("chunks of 1, 7 and 64 give what one run gives") {
-  for_each_retaining([](const Combination& combination) {
+  for_each_combination([](const Combination& combination) {
+    if (!combination.retains) return;
     const Tokens tokens = some_tokens(150);
     const Logits expected = alone(combination, tokens);
     for (const std::size_t chunk : {1u, 7u, 64u}) {
@@ -46,7 +47,8 @@ TEST_CASE("chunks of 1, 7 and 64 give what one run gives") {
 }
 
 TEST_CASE("B-6: a ragged batch of lengths 1, 5 and 9 gives what each gives alone") {
-  for_each_retaining([](const Combination& combination) {
+  for_each_combination([](const Combination& combination) {
+    if (!combination.retains) return;
     const std::vector<Tokens> texts = {some_tokens(31, 1), some_tokens(35, 2), some_tokens(39, 3)};
     std::vector<Logits> expected;
     for (const Tokens& text : texts) expected.push_back(alone(combination, text));

@@ -47,11 +47,12 @@ inline void for_each_combination(const std::function<void(const Combination&)>& 
   }
 }
 
-/// The same for those that retain.
+/// The same for those that retain, on one of the models: where tokens are kept has nothing to do with heads.
 inline void for_each_retaining(const std::function<void(const Combination&)>& body) {
-  for_each_combination([&](const Combination& combination) {
+  for (const Combination& combination : contract_combinations(random_checkpoint(contract_models().front()))) {
+    INFO(combination.name());
     if (combination.retains) body(combination);
-  });
+  }
 }
 
 /// Logits of a sequence that is run whole, by itself, in an executor of its own.
