@@ -171,9 +171,9 @@ inline RowMax row_max(std::span<const float> row) {
 inline double row_exp_sum(std::span<const float> row, float max) {
   double sum = 0;
   const BlockExp exp = block_exp();
-  std::array<float, row_block> weights;
+  float weights[row_block];  // no std::array: nvcc spells its size in a way that GCC refuses
   for_each_block(row, [&](std::size_t, const float* scores, std::size_t) {
-    sum += static_cast<double>(exp(scores, max, weights.data()));
+    sum += static_cast<double>(exp(scores, max, weights));
   });
   return sum;
 }
@@ -182,10 +182,10 @@ inline double row_exp_sum(std::span<const float> row, float max) {
 inline double row_exp_sum(std::span<const float> row, float max, float* weights, float* block_sums) {
   double sum = 0;
   const BlockExp exp = block_exp();
-  std::array<float, row_block> block_weights;
+  float block_weights[row_block];
   for_each_block(row, [&](std::size_t block, const float* scores, std::size_t count) {
-    block_sums[block] = exp(scores, max, block_weights.data());
-    std::copy_n(block_weights.data(), count, weights + block * row_block);
+    block_sums[block] = exp(scores, max, block_weights);
+    std::copy_n(block_weights, count, weights + block * row_block);
     sum += static_cast<double>(block_sums[block]);
   });
   return sum;
