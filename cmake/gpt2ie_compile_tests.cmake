@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 
 string(STRIP "${CMAKE_CXX_FLAGS}" gpt2ie_compile_flags)
 separate_arguments(gpt2ie_compile_flags UNIX_COMMAND "${gpt2ie_compile_flags}")
-set(gpt2ie_compile_includes "$<TARGET_PROPERTY:gpt2ie_test_pch,INCLUDE_DIRECTORIES>")
+set(gpt2ie_compile_includes "$<TARGET_PROPERTY:gpt2ie_test_main,INCLUDE_DIRECTORIES>")
 
 # The umbrella is parsed once, by the first of these tests, instead of once in each.
 set(gpt2ie_compiled_umbrella "${PROJECT_BINARY_DIR}/compiled_umbrella/umbrella.hpp")
