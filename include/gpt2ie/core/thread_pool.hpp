@@ -19,8 +19,8 @@ namespace gpt2ie::inline GPT2IE_ABI {
 /// it does the work itself. One loop at a time: one thread calls.
 class ThreadPool {
  public:
-  /// threads: 1 to 1024. One thread starts none.
-  explicit ThreadPool(int threads) {
+  /// threads: 1 to 1024. One thread starts none. Throws std::system_error if the system has no thread left.
+  explicit ThreadPool(int threads) : ThreadPool() {  // so that the destructor stops those that have started
     if (threads < 1 || threads > 1024) {
       fail(errc::bad_request, "between 1 and 1024 threads", std::to_string(threads));
     }
@@ -68,6 +68,8 @@ class ThreadPool {
   }
 
  private:
+  ThreadPool() = default;
+
   static constexpr int spins = 4000;
 
   static void relax() {
