@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,19 +24,26 @@ namespace gpt2ie::inline GPT2IE_ABI {
 
 /// Fills in what a program left at 0 and refuses what can't be. Errors: bad_request.
 [[nodiscard]] inline Limits complete_limits(Limits limits, const ModelConfig& config) {
-  const auto at_least = [](int least, int value, const char* name) {
-    if (value >= least) return;
-    fail(errc::bad_request, std::string(name) + " of " + std::to_string(least) + " or more", std::to_string(value));
+  const auto within = [](int least, int most, int value, const char* name) {
+    if (value >= least && value <= most) return;
+    fail(errc::bad_request, std::string(name) + " from " + std::to_string(least) + " to " + std::to_string(most),
+         std::to_string(value));
   };
+  // Together with the bounds of a configuration these keep every product of sizes below 2^31 or in 64 bits.
+  constexpr int most_sequences = 1 << 16, most_rows = 1 << 20, most_units = 1 << 24;
   if (limits.max_length == 0) limits.max_length = config.n_positions;
   if (limits.tokens_per_step == 0) limits.tokens_per_step = limits.max_rows;
-  at_least(1, limits.max_sequences, "Limits::max_sequences");
-  at_least(1, limits.max_rows, "Limits::max_rows");
-  at_least(1, limits.max_logit_rows, "Limits::max_logit_rows");
-  at_least(1, limits.max_length, "Limits::max_length");
-  at_least(1, limits.tokens_per_step, "Limits::tokens_per_step");
-  at_least(0, limits.cache_units, "Limits::cache_units");
+  within(1, most_sequences, limits.max_sequences, "Limits::max_sequences");
+  within(1, most_rows, limits.max_rows, "Limits::max_rows");
+  within(1, most_rows, limits.max_logit_rows, "Limits::max_logit_rows");
+  within(1, std::numeric_limits<int>::max(), limits.max_length, "Limits::max_length");
+  within(1, most_rows, limits.tokens_per_step, "Limits::tokens_per_step");
+  within(0, most_units, limits.cache_units, "Limits::cache_units");
   limits.max_length = std::min(limits.max_length, config.n_positions);
+  if (limits.max_length > std::numeric_limits<int>::max() / limits.max_sequences) {
+    fail(errc::bad_request, "Limits::max_sequences * Limits::max_length of at most 2^31 - 1 tokens",
+         std::to_string(limits.max_sequences) + " * " + std::to_string(limits.max_length));
+  }
   limits.max_logit_rows = std::min(limits.max_logit_rows, limits.max_rows);
   limits.tokens_per_step = std::min(limits.tokens_per_step, limits.max_rows);
   return limits;
@@ -76,7 +84,7 @@ class Executor {
   [[nodiscard]] const ExecutorCounters& counters() const { return counters_; }
 
   /// Runs a step whose room is reserved. Returns logits [logit rows, vocab] in host memory, valid until the next call.
-  /// Errors: those of Gpt2::check, before anything is changed.
+  /// Errors: those of Gpt2::check, before anything is changed. Precondition: the runs' sequences are open in the book.
   std::span<const float> run(const Step& step) {
     model_.check(step);
     const StepView staged = model_.stage(backend_, step);

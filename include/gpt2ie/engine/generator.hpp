@@ -42,10 +42,11 @@ class BasicGenerator {
   explicit BasicGenerator(const Checkpoint& checkpoint, B backend = B(), const Limits& limits = generator_limits)
       : BasicGenerator(pack(backend, checkpoint), find_tokenizer(checkpoint), std::move(backend), limits) {}
 
-  /// On weights that others may use too. tokenizer: may be null; then requests are in tokens.
+  /// On weights that others may use too. tokenizer: may be null; then requests are in tokens. Errors: bad_request for
+  /// no weights or limits out of range.
   BasicGenerator(std::shared_ptr<const Weights<B>> weights, std::shared_ptr<const Tokenizer> tokenizer, B backend = B(),
                  const Limits& limits = generator_limits)
-      : weights_(std::move(weights)),
+      : weights_(required(std::move(weights))),
         tokenizer_(std::move(tokenizer)),
         executor_(std::make_unique<executor_type>(std::move(backend), weights_, choose(limits, weights_->config()))),
         workspace_(std::make_shared<Candidates>(weights_->config().vocab)) {}
@@ -105,6 +106,11 @@ class BasicGenerator {
   static std::shared_ptr<const Tokenizer> find_tokenizer(const Checkpoint& checkpoint) {
     if (checkpoint.folder().empty() || !has_tokenizer(checkpoint.folder())) return nullptr;
     return std::make_shared<const Tokenizer>(load_tokenizer(checkpoint.folder()));
+  }
+
+  static std::shared_ptr<const Weights<B>> required(std::shared_ptr<const Weights<B>> weights) {
+    if (!weights) fail(errc::bad_request, "weights to generate with", "a null pointer");
+    return weights;
   }
 
   static Limits choose(Limits limits, const ModelConfig& config) {

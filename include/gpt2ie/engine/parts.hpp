@@ -97,7 +97,7 @@ struct FittingParts {
   static constexpr bool valid = reads && keeps;
 };
 
-/// Stands where parts do not fit, so that no error follows the sentence.
+/// Stands where parts do not fit, so that making one adds no error to the sentence.
 struct Rejected {
   template <class... Args>
   explicit Rejected(Args&&... /*args*/) {}

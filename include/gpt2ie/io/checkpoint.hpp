@@ -114,7 +114,8 @@ class Checkpoint {
   std::error_code error;
   if (path.extension() == ".gguf" || std::filesystem::is_regular_file(path, error)) {
     const auto source = std::make_shared<const detail::GgufModel>(path);
-    return {source->config(), source, path.string(), path.parent_path()};
+    const std::filesystem::path folder = path.parent_path();
+    return {source->config(), source, path.string(), folder.empty() ? "." : folder};
   }
   const auto source = std::make_shared<const detail::HuggingFaceFolder>(path);
   return {source->config(), source, path.string(), path};

@@ -12,6 +12,7 @@
 #include <functional>
 #include <ios>
 #include <map>
+#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -39,6 +40,51 @@ inline std::string json_string(std::string_view text) {
   }
   return quoted;
 }
+
+/// A file that takes the place of `path` only once it is whole: until then it lies beside it under a name of its own,
+/// and a failure leaves `path` as it was. What is not a regular file, such as a pipe or a device, is written to
+/// directly.
+class FileReplacement {
+ public:
+  /// Errors: bad_file if nothing can be written there.
+  explicit FileReplacement(const std::filesystem::path& path) {
+    std::error_code ignored;
+    const std::filesystem::path real = std::filesystem::canonical(path, ignored);
+    target_ = real.empty() ? path : real;
+    direct_ = std::filesystem::exists(target_, ignored) && !std::filesystem::is_regular_file(target_, ignored);
+    written_ = target_;
+    if (!direct_) written_ += ".partial-" + std::to_string(std::random_device{}());
+    stream_.open(written_, std::ios::binary | std::ios::trunc);
+    if (!stream_.is_open()) {
+      direct_ = true;  // nothing was made, so nothing is to be removed
+      fail(errc::bad_file, "to write to " + path.string(), "that the file can't be opened for writing");
+    }
+  }
+  ~FileReplacement() {
+    std::error_code ignored;
+    if (!direct_) std::filesystem::remove(written_, ignored);
+  }
+  FileReplacement(const FileReplacement&) = delete;
+  FileReplacement& operator=(const FileReplacement&) = delete;
+
+  [[nodiscard]] std::ofstream& stream() { return stream_; }
+
+  /// Puts the file in its place. False: the system did not take all of it.
+  [[nodiscard]] bool finish() {
+    stream_.close();
+    if (!stream_) return false;
+    if (direct_) return true;
+    std::error_code error;
+    std::filesystem::rename(written_, target_, error);
+    direct_ = !error;  // the name is gone, or the destructor removes it
+    return !error;
+  }
+
+ private:
+  std::filesystem::path target_, written_;
+  bool direct_ = false;
+  std::ofstream stream_;
+};
 
 }  // namespace detail
 
@@ -92,19 +138,17 @@ inline void write_safetensors(const std::filesystem::path& path, std::span<const
   const std::uint64_t length = header.size();
   std::array<char, sizeof length> prefix;
   std::memcpy(prefix.data(), &length, sizeof length);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  const bool opened = file.is_open();
-  file.write(prefix.data(), prefix.size());
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
+  detail::FileReplacement file(path);
+  file.stream().write(prefix.data(), prefix.size());
+  file.stream().write(header.data(), static_cast<std::streamsize>(header.size()));
   for (const Tensor* tensor : order) {
-    file.write(reinterpret_cast<const char*>(tensor->bytes.data()), static_cast<std::streamsize>(tensor->bytes.size()));
+    file.stream().write(reinterpret_cast<const char*>(tensor->bytes.data()),
+                        static_cast<std::streamsize>(tensor->bytes.size()));
   }
-  file.close();
-  if (file) return;
-  std::error_code ignored;
-  if (opened) std::filesystem::remove(path, ignored);
-  fail(errc::bad_file, "to write " + std::to_string(prefix.size() + length + at) + " bytes to " + path.string(),
-       opened ? "that the system did not take them all" : "that the file can't be opened for writing");
+  if (!file.finish()) {
+    fail(errc::bad_file, "to write " + std::to_string(prefix.size() + length + at) + " bytes to " + path.string(),
+         "that the system does not take them all");
+  }
 }
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -112,6 +112,10 @@ class Gpt2 {
         fail(errc::bad_request, "token ids in [0, " + std::to_string(c.vocab) + ")", std::to_string(token));
       }
     }
+    if (step.layer_begin < 0 || step.layer_begin > c.n_layer || step.layer_end < -1 || step.layer_end > c.n_layer) {
+      fail(errc::bad_request, "layers in [0, " + std::to_string(c.n_layer) + "]",
+           "layers from " + std::to_string(step.layer_begin) + " to " + std::to_string(step.layer_end));
+    }
     int row = 0;
     for (const Run& run : step.runs) {
       if (run.row != row || run.first < 0 || run.count < 1 || run.count > step.rows() - row) {

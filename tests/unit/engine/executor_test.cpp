@@ -76,7 +76,7 @@ TEST_CASE("limits that are left at 0 are filled in, others are bounded by the mo
   CHECK(large.tokens_per_step == 8);
 }
 
-TEST_CASE("limits below their least are refused by name") {
+TEST_CASE("limits out of their range are refused by name") {
   const ModelConfig config;
   CHECK(error_code([&] { static_cast<void>(complete_limits({.max_sequences = 0}, config)); }) == errc::bad_request);
   CHECK(error_code([&] { static_cast<void>(complete_limits({.max_rows = 0}, config)); }) == errc::bad_request);
@@ -84,7 +84,15 @@ TEST_CASE("limits below their least are refused by name") {
   CHECK(error_code([&] { static_cast<void>(complete_limits({.max_length = -1}, config)); }) == errc::bad_request);
   CHECK(error_code([&] { static_cast<void>(complete_limits({.tokens_per_step = -1}, config)); }) == errc::bad_request);
   const auto text = error_text([&] { static_cast<void>(complete_limits({.cache_units = -3}, config)); });
-  CHECK(text == "gpt2ie: expected Limits::cache_units of 0 or more, found -3");
+  CHECK(text == "gpt2ie: expected Limits::cache_units from 0 to 16777216, found -3");
+  for (const Limits& huge : {Limits{.max_sequences = 2'000'000'000}, Limits{.max_rows = 2'000'000'000},
+                             Limits{.cache_units = 2'000'000'000}}) {
+    CHECK(error_code([&] { static_cast<void>(complete_limits(huge, config)); }) == errc::bad_request);
+  }
+  ModelConfig longest;
+  longest.n_positions = 1'000'000;
+  CHECK(error_code([&] { static_cast<void>(complete_limits({.max_sequences = 60'000}, longest)); }) ==
+        errc::bad_request);
 }
 
 TEST_CASE("steps and rows are counted") {

@@ -45,6 +45,7 @@ TEST_CASE("a generator on a checkpoint without a folder has no tokenizer") {
   gpt2ie_test::Tales model(gpt2ie_test::random_checkpoint(gpt2ie_test::small_config(1, 4, 16)));
   CHECK(model.tokenizer() == nullptr);
   CHECK(model.generate(std::vector<Token>{1, 2, 3}, greedy(4)).tokens.size() == 4);
+  CHECK_THROWS_AS(gpt2ie_test::Tales(nullptr, nullptr), gpt2ie::Error);
 }
 
 TEST_CASE("two generators share weights in two threads and give what each gives alone") {

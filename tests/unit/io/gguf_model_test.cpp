@@ -172,4 +172,9 @@ TEST_CASE("a file that is no GGUF says so, whatever its name") {
               [&] { static_cast<void>(load_checkpoint(folder / "none.gguf")); });
   write_text(folder / "model.gguf", gguf_model(tiny_config(), GgufType::f32).text());
   CHECK(load_checkpoint(folder / "model.gguf").folder() == folder.path());
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const std::filesystem::path bare = load_checkpoint("model.gguf").folder();
+  std::filesystem::current_path(before);
+  CHECK(bare == ".");  // a bare name lies in the current folder, where its tokenizer is looked for
 }

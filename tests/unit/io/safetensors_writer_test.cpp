@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -50,4 +51,29 @@ TEST_CASE("what can't be written is refused before a file is touched") {
   CHECK_FALSE(std::filesystem::exists(folder / "a"));
   check_error(errc::bad_file, {"none/a", "opened"},
               [&] { write_safetensors(folder / "none/a", std::vector<Tensor>{a}); });
+}
+
+TEST_CASE("a write that fails leaves what was there, and a write that succeeds leaves nothing beside it") {
+  const TempFolder folder;
+  const std::vector<Tensor> tensors = {zero_tensor("a", DType::f32, {100'000})};
+  // A device that is always full, where there is one: a link to it is refused, and both are there as before.
+  if (std::filesystem::exists("/dev/full")) {
+    std::filesystem::create_symlink("/dev/full", folder / "full");
+    check_error(errc::bad_file, {"full", "take them all"}, [&] { write_safetensors(folder / "full", tensors); });
+    CHECK(std::filesystem::is_symlink(folder / "full"));
+    CHECK(std::filesystem::is_character_file("/dev/full"));
+  }
+  // A folder can't be replaced by a file: nothing is lost, and no part of a file stays behind.
+  std::filesystem::create_directory(folder / "taken");
+  check_error(errc::bad_file, {"taken"}, [&] { write_safetensors(folder / "taken", tensors); });
+  CHECK(std::filesystem::is_directory(folder / "taken"));
+
+  write_safetensors(folder / "a", tensors);
+  std::filesystem::create_symlink(folder / "a", folder / "link");
+  write_safetensors(folder / "link", std::vector<Tensor>{zero_tensor("b", DType::f32, {1})});
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(SafetensorsFile(folder / "a").has("b"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    CHECK(entry.path().filename().string().find("partial") == std::string::npos);
+  }
 }

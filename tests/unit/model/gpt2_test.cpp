@@ -98,6 +98,8 @@ TEST_CASE("steps that contradict themselves are refused") {
   CHECK(verdict([](Step& step) { step.runs[0].first = -1; }) == errc::bad_request);
   CHECK(verdict([](Step& step) { step.logit_rows = {5}; }) == errc::bad_request);
   CHECK(verdict([](Step& step) { step.logit_rows = {-1}; }) == errc::bad_request);
+  CHECK(verdict([](Step& step) { step.layer_begin = -1; }) == errc::bad_request);
+  CHECK(verdict([](Step& step) { step.layer_end = 99; }) == errc::bad_request);
   CHECK(verdict([](Step& step) { step.runs[0].adapter = gpt2ie::AdapterId{0}; }) == errc::bad_request);
 }
 
