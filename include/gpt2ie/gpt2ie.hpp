@@ -2,6 +2,12 @@
 /// Everything for the CPU. For CUDA include <gpt2ie/cuda.cuh> as well.
 #pragma once
 
+// A program may have macros of these names, from a system header of old: they stay, but not in here.
+#pragma push_macro("min")
+#pragma push_macro("max")
+#undef min
+#undef max
+
 // IWYU pragma: begin_exports
 #include <gpt2ie/attention/policies.hpp>
 #include <gpt2ie/backend/cuda.hpp>
@@ -26,3 +32,6 @@
 #include <gpt2ie/tokenizer/stop_strings.hpp>
 #include <gpt2ie/version.hpp>
 // IWYU pragma: end_exports
+
+#pragma pop_macro("min")
+#pragma pop_macro("max")

@@ -15,11 +15,11 @@ namespace gpt2ie::inline GPT2IE_ABI {
 /// Names the attention of a generator or an engine. Policy: an AttentionPolicy such as attention::Flash<64, 64>.
 template <class Policy>
 struct Attention {
-  static_assert(AttentionPolicy<Policy> || refused<Policy>,
+  static_assert(AttentionPolicy<Policy> || detail::refused<Policy>,
                 "gpt2ie: Attention<P>: P is no attention policy; a cache or slot tag in its place is the usual mistake "
                 "(docs/extending.md#attention)");
   using policy = Policy;
-  static constexpr bool valid = AttentionPolicy<Policy> && !refused<Policy>;
+  static constexpr bool valid = AttentionPolicy<Policy> && !detail::refused<Policy>;
 };
 
 namespace detail {

@@ -127,7 +127,7 @@ struct Flash {
 }  // namespace attention
 
 template <int M, int N>
-inline constexpr bool refused<attention::Flash<M, N>> = !detail::are_flash_blocks(M, N);
+inline constexpr bool detail::refused<attention::Flash<M, N>> = !detail::are_flash_blocks(M, N);
 
 /// On SimdCpu blocks of M rows of a run share their keys.
 template <int M, int N, class W>

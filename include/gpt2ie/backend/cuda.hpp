@@ -19,7 +19,7 @@ class Cuda {
 }  // namespace backend
 
 template <class W>
-inline constexpr bool refused<backend::Cuda<W>> = true;
+inline constexpr bool detail::refused<backend::Cuda<W>> = true;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI
 #endif

@@ -116,6 +116,6 @@ class EigenCpu : public HostBackend {
 }  // namespace backend
 
 template <class W>
-inline constexpr bool refused<backend::EigenCpu<W>> = !one_of<W, float>;
+inline constexpr bool detail::refused<backend::EigenCpu<W>> = !one_of<W, float>;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -127,6 +127,6 @@ class SimdCpu : public HostBackend {
 }  // namespace backend
 
 template <class W>
-inline constexpr bool refused<backend::SimdCpu<W>> = !one_of<W, float>;
+inline constexpr bool detail::refused<backend::SimdCpu<W>> = !one_of<W, float>;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -26,9 +26,13 @@ struct type_list {
 template <class...>
 inline constexpr bool always_false = false;
 
+namespace detail {
+
 /// True for a class whose own template refuses its parameters with a sentence. Clang goes on as if such a class had no
 /// members, and no second sentence should blame it for that.
 template <class>
 inline constexpr bool refused = false;
+
+}  // namespace detail
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -47,7 +47,8 @@ namespace gpt2ie::inline GPT2IE_ABI {
     config.eos_token_ids = {50256};
     return config;
   }
-  fail(errc::bad_request, "one of the presets 124m, 355m, 774m and 1558m", "\"" + std::string(name) + "\"");
+  fail(errc::bad_request, "one of the presets 124m, 355m, 774m and 1558m",
+       std::string(1, '"').append(name).append(1, '"'));
 }
 
 /// Writes elements [first, first + out.size()) of the synthetic tensor of this key. Element i is v scaled, with v in

@@ -118,7 +118,7 @@ struct Paged {
 }  // namespace kv
 
 template <class T, int PageTokens>
-inline constexpr bool refused<kv::Paged<T, PageTokens>> = PageTokens < 1;
+inline constexpr bool detail::refused<kv::Paged<T, PageTokens>> = PageTokens < 1;
 
 static_assert(RetainingStorage<kv::Paged<float, 16>>);
 
