@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -41,19 +40,20 @@ void add_options(CLI::App& app, Settings& settings) {
                         ->check(CLI::IsMember({"124m", "355m", "774m", "1558m"}))
                         ->type_name("SIZE")
                         ->excludes(model);
-  auto* prompt =
-      app.add_option("--prompt", settings.prompt, "the text to continue")->excludes(synthetic)->capture_default_str();
+  auto* prompt = app.add_option("--prompt", settings.prompt, "the text to continue; empty: begin a new text")
+                     ->excludes(synthetic)
+                     ->capture_default_str();
   app.add_option("--context", settings.context,
                  "start from N made-up tokens instead of a text; 1 is the default with --synthetic")
-      ->check(CLI::Range(1, std::numeric_limits<int>::max()))
+      ->transform(whole_number(1))
       ->type_name("N")
       ->excludes(prompt);
   app.add_option("--max-new-tokens", settings.new_tokens, "tokens to generate, greedily")
-      ->check(CLI::Range(1, std::numeric_limits<int>::max()))
+      ->transform(whole_number(1))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--runs", settings.runs, "times to run each variant, in turns; the median counts")
-      ->check(CLI::Range(1, 1000))
+      ->transform(whole_number(1, 1000))
       ->capture_default_str();
   add_threads_option(app, settings.threads);
   app.add_flag("--json", settings.json, "print one JSON object instead of tables");
@@ -238,6 +238,7 @@ Task prepare(const Settings& settings) {
     task.tokenizer = std::make_shared<const Tokenizer>(load_tokenizer(checkpoint.folder()));
   if (task.tokenizer && settings.context == 0) {
     task.prompt = task.tokenizer->encode(settings.prompt);
+    if (task.prompt.empty() && config.bos_token_id >= 0) task.prompt = {config.bos_token_id};
   } else {
     for (std::int64_t i = 0; i < std::max(settings.context, 1); ++i) {
       task.prompt.push_back(static_cast<Token>((i * 7919 + 13) % config.vocab));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// gpt2ie-generate: continues a text.
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -30,32 +31,34 @@ struct Settings {
 
 void add_options(CLI::App& app, Settings& settings) {
   GenerateOptions& options = settings.options;
+  const CLI::Validator share = number("0 to 1", [](double value) { return value >= 0 && value <= 1; });
   add_model_option(app, settings.model);
   app.add_option("--prompt", settings.prompt, "the text to continue, any bytes; empty: begin a new text")->required();
   app.add_option("--max-new-tokens", options.max_new_tokens, "tokens to generate at most")
-      ->check(CLI::NonNegativeNumber)
+      ->transform(whole_number(0))
       ->capture_default_str();
   auto* temperature = app.add_option("--temperature", options.temperature, "logits are divided by it; 0: greedy")
-                          ->check(CLI::NonNegativeNumber)
+                          ->check(number("0 or more", [](double value) { return value >= 0; }))
                           ->capture_default_str();
-  app.add_option("--top-k", options.top_k, "draw from the K likeliest tokens; 0: from all")
-      ->check(CLI::NonNegativeNumber)
+  app.add_option("--top-k", options.top_k, "draw from the K likeliest tokens; 0 or -1: from all")
+      ->transform(whole_number(-1))
       ->capture_default_str();
   app.add_option("--top-p", options.top_p, "draw from the fewest tokens that hold this probability; 1: from all")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(share)
       ->capture_default_str();
   app.add_option("--min-p", options.min_p, "drop tokens below this share of the likeliest one's probability")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(share)
       ->capture_default_str();
   app.add_option("--repetition-penalty", options.repetition_penalty, "above 1: tokens already there get less likely")
-      ->check(CLI::PositiveNumber)
+      ->check(number("above 0", [](double value) { return value > 0; }))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "gives the same text again; without it every run differs")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(whole_number<std::uint64_t>(0));
   app.add_flag("--greedy", settings.greedy, "take the likeliest token each time: temperature 0")->excludes(temperature);
-  app.add_option("--stop", options.stop, "end before this text; may be repeated")
-      ->type_name("TEXT")
-      ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "--stop", [&options](const std::string& text) { options.stop.push_back(text); },
+         "end before this text; may be repeated")
+      ->trigger_on_parse();
   app.add_option("--variant", settings.variant,
                  "how attention is computed: naive (all anew for each token), cached (K and V concatenated), paged, "
                  "flash (paged, without a matrix of scores)")
@@ -110,7 +113,7 @@ int generate(const Settings& settings, typename Generator::backend_type backend)
     return 0;
   }
   const GenerateResult result = print_text(generator, settings);
-  if (!settings.quiet) report_speed(result);
+  if (!settings.quiet && !result.tokens.empty()) report_speed(result);
   return 0;
 }
 

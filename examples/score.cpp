@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +54,7 @@ void add_options(CLI::App& app, Settings& settings) {
   add_backend_option(app, settings.backend);
   add_threads_option(app, settings.threads);
   app.add_option("--logits", settings.logits, "also write `logits` [tokens, vocab], float32, to this safetensors file")
+      ->check([](const std::string& name) { return name.empty() ? "expected the name of a file" : ""; })
       ->type_name("OUT");
   app.add_flag(
       "--json", settings.json,
@@ -62,12 +62,29 @@ void add_options(CLI::App& app, Settings& settings) {
       "likeliest next tokens: id, logprob, text; text is null without tokenizer files)");
 }
 
-std::string read_file(const std::string& path) {
+/// The text in a file or pipe. Throws if it is longer than `tokens` tokens can be.
+std::string read_file(const std::string& path, const Tokenizer& tokenizer, int tokens) {
+  std::size_t longest = 0;
+  for (Token id = 0; id < tokenizer.size(); ++id) longest = std::max(longest, tokenizer.token_bytes(id).size());
+  const std::size_t most = longest * static_cast<std::size_t>(tokens);
+
   std::error_code ignored;
-  std::ifstream file;
-  if (!std::filesystem::is_directory(path, ignored)) file.open(path, std::ios::binary);
-  if (!file.is_open()) throw std::runtime_error("can't read the file " + path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_fifo(status)) {
+    throw std::runtime_error("can't read the file " + path + ": neither a regular file nor a pipe");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text(most + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) throw std::runtime_error("can't read the file " + path);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > most) {
+    throw std::runtime_error("the file " + path + " has more than " + std::to_string(most) +
+                             " bytes, and this model reads at most " + std::to_string(tokens) + " tokens of " +
+                             std::to_string(longest) + " bytes or less");
+  }
+  return text;
 }
 
 /// Whole numbers between commas.
@@ -87,7 +104,7 @@ std::vector<Token> parse_ids(std::string_view list) {
 std::vector<Token> read_ids(const Settings& settings, const Tokenizer* tokenizer, int longest) {
   std::vector<Token> ids = settings.ids    ? parse_ids(*settings.ids)
                            : settings.text ? tokenizer->encode(*settings.text)
-                                           : tokenizer->encode(read_file(*settings.file));
+                                           : tokenizer->encode(read_file(*settings.file, *tokenizer, longest));
   if (ids.size() > static_cast<std::size_t>(longest)) {
     throw std::runtime_error("the text has " + std::to_string(ids.size()) + " tokens, and this model reads at most " +
                              std::to_string(longest));
@@ -159,7 +176,8 @@ std::string to_table(const Scores& scores, const Tokenizer* tokenizer) {
   }
   if (const auto perplexity = scores.perplexity()) {
     char line[64];
-    std::snprintf(line, sizeof line, "\nperplexity %.4f over %zu tokens\n", *perplexity, scores.logprobs.size());
+    std::snprintf(line, sizeof line, "\nperplexity %.4f over %zu token%s\n", *perplexity, scores.logprobs.size(),
+                  scores.logprobs.size() == 1 ? "" : "s");
     table += line;
   }
   table += "\nthe likeliest next tokens\n";

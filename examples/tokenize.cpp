@@ -84,6 +84,7 @@ void answer_lines(LineCoder& coder, bool decode) {
     out.clear();
   }
   write_out(out);
+  if (std::cin.bad()) throw std::runtime_error("can't read standard input");
 }
 
 }  // namespace

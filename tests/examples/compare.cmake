@@ -40,6 +40,9 @@ foreach(name IN LISTS names)
 endforeach()
 expect_match("${out}" "All variants gave the same 5 tokens: \"[^\n]+\"\n$")
 
+succeeds(${model} --prompt= --max-new-tokens 1 --runs 1 --json)
+expect_json(ON same_tokens)
+
 refuses(2 "--synthetic" --synthetic 125m)
 refuses(2 "excludes" --synthetic 124m --model ${MODELS}/fairytale-1m)
 refuses(2 "excludes" --synthetic 124m --prompt x)

@@ -42,9 +42,20 @@ rejects("[-1]\n" "" "found -1" --decode)
 rejects("[1.5]\n" "" "found 1.5" --decode)
 rejects("[99999999999999999999]\n" "" "line 1: expected token ids" --decode)
 
+# A folder can be opened, but not read.
+find_program(shell sh)
+if(shell)
+  execute_process(COMMAND "${shell}" -c "\"$0\" < /" "${PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE out
+                  ERROR_VARIABLE err)
+  expect_equal("${status}" 1)
+  expect_equal("${err}" "gpt2ie-tokenize: can't read standard input\n")
+endif()
+
 # The tokenizer's files are enough.
 file(COPY "${MODELS}/fairytale-6m/vocab.json" "${MODELS}/fairytale-6m/merges.txt" DESTINATION "${WORK}/tokenizer")
 answers("\"Once upon a time\"\n" "[3217,654,258,538]\n" --model ${WORK}/tokenizer)
 refuses(1 "no such model: /nowhere" --model /nowhere)
+refuses(1 "no such model: \n$" --model=)
+refuses(1 "no such model: \n$" --model=)
 refuses(1 "vocab.json and merges.txt, or tokenizer.json" --model ${CMAKE_CURRENT_LIST_DIR})
 refuses(2 "extra" extra)
