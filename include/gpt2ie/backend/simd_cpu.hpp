@@ -47,16 +47,21 @@ class SimdCpu : public HostBackend {
 
   /// y must not be x or the residual. Cost: 2 * rows * in * out operations, in * out * 4 bytes read; allocates nothing.
   void linear(const matrix& w, const float* x, int rows, float* y, const Epilogue& epilogue) const {
-    const std::size_t cost = static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * matrix::width;
-    launch(w.panels(), cost, [&](int p) {
-      float sums[detail::panel_rows * matrix::width];
-      const int first = p * matrix::width, count = std::min(matrix::width, w.out() - first);
-      for (int block = 0; block < rows; block += detail::panel_rows) {
-        const int block_rows = std::min(detail::panel_rows, rows - block);
-        detail::multiply_panel_rows(w, p, x + static_cast<std::ptrdiff_t>(block) * w.in(), block_rows, sums);
-        for (int r = 0; r < block_rows; ++r) {
-          const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(block + r) * w.out() + first;
-          finish(epilogue, first, count, sums + r * matrix::width, at, y);
+    constexpr int group = detail::panel_group, block = detail::panel_rows;
+    const std::size_t cost =
+        static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * std::size_t{group * matrix::width};
+    launch((w.panels() + group - 1) / group, cost, [&](int g) {
+      float sums[group * block * matrix::width];
+      const int first = g * group, panels = std::min(group, w.panels() - first);
+      for (int row = 0; row < rows; row += block) {
+        const int block_rows = std::min(block, rows - row);
+        detail::multiply_panels(w, first, panels, x + static_cast<std::ptrdiff_t>(row) * w.in(), block_rows, sums);
+        for (int p = 0; p < panels; ++p) {
+          const int column = (first + p) * matrix::width, count = std::min(matrix::width, w.out() - column);
+          for (int r = 0; r < block_rows; ++r) {
+            const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row + r) * w.out() + column;
+            finish(epilogue, column, count, sums + (p * block_rows + r) * matrix::width, at, y);
+          }
         }
       }
     });

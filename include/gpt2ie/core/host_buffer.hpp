@@ -24,9 +24,9 @@ class HostBuffer {
  public:
   HostBuffer() = default;
   explicit HostBuffer(std::size_t size)
-      : data_(size ? static_cast<T*>(::operator new(size * sizeof(T), alignment(size))) : nullptr), size_(size) {
+      : data_(size ? static_cast<T*>(::operator new(bytes(size), alignment(size))) : nullptr), size_(size) {
 #if defined(__linux__)
-    if (is_large(size)) ::madvise(data_, size * sizeof(T), MADV_HUGEPAGE);  // a wish; refusal changes nothing
+    if (is_large(size)) ::madvise(data_, bytes(size), MADV_HUGEPAGE);  // a wish; refusal changes nothing
 #endif
   }
   HostBuffer(HostBuffer&& other) noexcept
@@ -46,6 +46,10 @@ class HostBuffer {
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
   static bool is_large(std::size_t size) { return size * sizeof(T) >= 2 * huge_page; }
+  static std::size_t bytes(std::size_t size) {
+    const std::size_t exact = size * sizeof(T);
+    return is_large(size) ? (exact + huge_page - 1) / huge_page * huge_page : exact;
+  }
   static std::align_val_t alignment(std::size_t size) { return std::align_val_t{is_large(size) ? huge_page : 64}; }
 
   T* data_ = nullptr;
