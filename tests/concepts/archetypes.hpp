@@ -147,6 +147,7 @@ class Book {
   void rollback() noexcept {}
   [[nodiscard]] gpt2ie::Capacity capacity() const { return {1, used_ ? 0 : 1, max_length_}; }
   [[nodiscard]] bool fits_alone(int n) const { return n <= max_length_; }
+  [[nodiscard]] int units_for(int /*tokens*/) const { return 1; }
   [[nodiscard]] std::span<const gpt2ie::Move> moves() const { return {}; }
   void settle() noexcept {}
 

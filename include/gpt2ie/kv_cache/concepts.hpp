@@ -50,7 +50,8 @@ struct Opened {
 
 struct Capacity {
   int total_units, free_units;
-  int max_length;  ///< longest sequence in tokens
+  int max_length;        ///< longest sequence in tokens
+  int cached_units = 0;  ///< the free units that hold tokens of closed sequences, for a new prompt to take up
 };
 
 template <class V>
@@ -100,6 +101,7 @@ concept HasCapacity = requires(B b, const B c, std::span<const Run> runs, std::s
   noexcept->std::same_as<void>;  // the reserved step did not run
   { c.capacity() } -> std::same_as<Capacity>;
   { c.fits_alone(n) } -> std::same_as<bool>;  // could a sequence of n tokens ever be held
+  { c.units_for(n) } -> std::same_as<int>;    // units that a sequence of n tokens takes, shared ones included
 };
 
 /// Copies pass from the book to its pools.

@@ -137,6 +137,7 @@ class PageBook {
   [[nodiscard]] bool fits_alone(int n) const {
     return n <= max_length_ && pages_for(n) <= static_cast<int>(references_.size());
   }
+  [[nodiscard]] int units_for(int tokens) const { return pages_for(tokens); }
   [[nodiscard]] std::span<const Move> moves() const { return moves_; }
   void settle() noexcept { moves_.clear(); }
 

@@ -76,6 +76,7 @@ class BasicSlotBook {
   }
 
   [[nodiscard]] bool fits_alone(int n) const { return n <= max_length_; }
+  [[nodiscard]] int units_for(int /*tokens*/) const { return 1; }
   [[nodiscard]] std::span<const Move> moves() const { return moves_; }
   void settle() noexcept { moves_.clear(); }
 
