@@ -17,8 +17,9 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/excerpt.hpp>
+#include <gpt2ie/core/json.hpp>
 #include <gpt2ie/core/model_config.hpp>
-#include <gpt2ie/io/json.hpp>
 #include <gpt2ie/io/mapped_file.hpp>
 #include <gpt2ie/io/model_config_json.hpp>
 #include <gpt2ie/io/safetensors.hpp>
@@ -33,7 +34,7 @@ namespace gpt2ie::inline GPT2IE_ABI::detail {
 inline std::filesystem::path confined_file(const std::filesystem::path& folder, const std::string& name) {
   namespace fs = std::filesystem;
   const std::string expected = "a file name that stays inside " + folder.string();
-  const std::string shown = "\"" + name.substr(0, 200) + "\"";
+  const std::string shown = excerpt(name, 200);
   const fs::path relative(name);
   bool plain = !name.empty() && !relative.is_absolute() && name.find('\0') == std::string::npos &&
                name.find('\\') == std::string::npos;

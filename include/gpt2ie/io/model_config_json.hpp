@@ -15,14 +15,17 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/excerpt.hpp>
+#include <gpt2ie/core/json.hpp>
 #include <gpt2ie/core/model_config.hpp>
 #include <gpt2ie/io/check_model_config.hpp>
-#include <gpt2ie/io/json.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
-/// The function of this name in Hugging Face's configurations. Errors: `unsupported`, with the name.
-[[nodiscard]] inline Activation activation_from_name(std::string_view name) {
+/// The function of this name in Hugging Face's configurations; `where` says in messages which one has it. Errors:
+/// `unsupported`, with the name.
+[[nodiscard]] inline Activation activation_from_name(std::string_view name,
+                                                     std::string_view where = "a configuration") {
   static constexpr std::array<std::pair<std::string_view, Activation>, 8> names = {{
       {"gelu_new", Activation::gelu_tanh},
       {"gelu_fast", Activation::gelu_tanh},
@@ -37,8 +40,9 @@ namespace gpt2ie::inline GPT2IE_ABI {
     if (known == name) return activation;
   }
   fail(errc::unsupported,
-       "one of the activation functions gelu_new, gelu_fast, gelu_pytorch_tanh, gelu, quick_gelu, relu, silu and tanh",
-       "\"" + std::string(name.substr(0, 100)) + "\"");
+       "gelu_new, gelu_fast, gelu_pytorch_tanh, gelu, quick_gelu, relu, silu or tanh as activation_function in " +
+           std::string(where),
+       detail::excerpt(name));
 }
 
 namespace detail {
@@ -137,7 +141,7 @@ inline void add_tokens(std::vector<Token>& ids, const std::vector<Token>& more, 
   const detail::ConfigReader reader(json, name);
   const std::string type = reader.text("model_type", "gpt2");
   if (type != "gpt2") {
-    fail(errc::unsupported, "model_type gpt2 in " + std::string(name), "\"" + type.substr(0, 100) + "\"");
+    fail(errc::unsupported, "model_type gpt2 in " + std::string(name), detail::excerpt(type));
   }
   if (reader.boolean("add_cross_attention", false)) {
     fail(errc::unsupported, "a model without cross-attention in " + std::string(name), "add_cross_attention true");
@@ -153,7 +157,7 @@ inline void add_tokens(std::vector<Token>& ids, const std::vector<Token>& more, 
   // A width outside the limits is refused below, whatever the product is.
   const int width = std::clamp(config.n_embd, 0, ModelLimits::n_embd);
   config.n_inner = reader.has("n_inner") ? reader.integer("n_inner") : 4 * width;
-  config.activation = activation_from_name(reader.text("activation_function", "gelu_new"));
+  config.activation = activation_from_name(reader.text("activation_function", "gelu_new"), name);
   config.layer_norm_epsilon = reader.number("layer_norm_epsilon", 1e-5f);
   config.scale_attn_weights = reader.boolean("scale_attn_weights", true);
   config.scale_attn_by_inverse_layer_idx = reader.boolean("scale_attn_by_inverse_layer_idx", false);

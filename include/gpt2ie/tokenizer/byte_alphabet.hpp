@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <gpt2ie/config.hpp>
-#include <gpt2ie/tokenizer/utf8.hpp>
+#include <gpt2ie/core/utf8.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 

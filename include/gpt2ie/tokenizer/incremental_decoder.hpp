@@ -9,8 +9,8 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/model_config.hpp>
+#include <gpt2ie/core/utf8.hpp>
 #include <gpt2ie/tokenizer/tokenizer.hpp>
-#include <gpt2ie/tokenizer/utf8.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 

@@ -17,6 +17,7 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/json.hpp>
 #include <gpt2ie/tokenizer/merge_table.hpp>
 #include <gpt2ie/tokenizer/tokenizer.hpp>
 #include <gpt2ie/tokenizer/tokenizer_json.hpp>
@@ -46,9 +47,7 @@ inline std::string read_tokenizer_file(const std::filesystem::path& file) {
 }
 
 inline nlohmann::json read_tokenizer_json_file(const std::filesystem::path& file) {
-  nlohmann::json json = nlohmann::json::parse(read_tokenizer_file(file), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) fail(errc::bad_file, "JSON in " + file.string(), "text that is not");
-  return json;
+  return parse_json_object(read_tokenizer_file(file), file.string());
 }
 
 inline Tokenizer load_vocabulary_and_merges(const std::filesystem::path& folder) {
@@ -58,11 +57,11 @@ inline Tokenizer load_vocabulary_and_merges(const std::filesystem::path& folder)
   AddedTokens added;
   constexpr const char* end_of_text = "<|endoftext|>";
   if (const nlohmann::json& id = member(names, end_of_text); !id.is_null()) {
-    added.emplace(end_of_text, token_id(id, end_of_text));
+    added.emplace(end_of_text, token_id(id, end_of_text, vocabulary_file.string()));
   }
   Vocabulary vocabulary = read_vocabulary(names, added, vocabulary_file.string());
   const std::vector<Merge> merges = read_merges(vocabulary, read_tokenizer_file(merges_file), merges_file.string());
-  return Tokenizer(vocabulary.tokens, merges, std::move(vocabulary.special));
+  return Tokenizer(vocabulary.tokens, merges, std::move(vocabulary.special), merges_file.string());
 }
 
 }  // namespace detail
@@ -74,15 +73,19 @@ inline bool has_tokenizer(const std::filesystem::path& folder) {
 }
 
 /// Reads vocab.json and merges.txt where `folder` has both, else tokenizer.json. Memory stays within a constant times
-/// the sizes of the files, whatever they hold. Errors: bad_file for files that are missing, malformed or contradict
-/// themselves; unsupported for a tokenizer.json of another kind than GPT-2's byte-level byte-pair encoding.
+/// the sizes of the files, whatever they hold. Errors, which name the file: bad_file for files that are missing,
+/// malformed or contradict themselves; unsupported for a tokenizer.json of another kind than GPT-2's byte-level
+/// byte-pair encoding.
 inline Tokenizer load_tokenizer(const std::filesystem::path& folder) {
-  if (detail::is_tokenizer_file(folder / "vocab.json") && detail::is_tokenizer_file(folder / "merges.txt")) {
-    return detail::load_vocabulary_and_merges(folder);
-  }
+  const bool vocabulary = detail::is_tokenizer_file(folder / "vocab.json");
+  const bool merges = detail::is_tokenizer_file(folder / "merges.txt");
+  if (vocabulary && merges) return detail::load_vocabulary_and_merges(folder);
   const std::filesystem::path file = folder / "tokenizer.json";
   if (!detail::is_tokenizer_file(file)) {
-    fail(errc::bad_file, "vocab.json and merges.txt, or tokenizer.json, in " + folder.string(), "neither");
+    fail(errc::bad_file, "vocab.json and merges.txt, or tokenizer.json, in " + folder.string(),
+         vocabulary ? "vocab.json without merges.txt"
+         : merges   ? "merges.txt without vocab.json"
+                    : "none of them");
   }
   return detail::read_tokenizer_json(detail::read_tokenizer_json_file(file), file.string());
 }

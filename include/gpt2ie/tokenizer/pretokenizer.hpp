@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/utf8.hpp>
 #include <gpt2ie/tokenizer/char_class.hpp>
-#include <gpt2ie/tokenizer/utf8.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 

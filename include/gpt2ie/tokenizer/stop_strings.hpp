@@ -12,7 +12,7 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
-#include <gpt2ie/tokenizer/utf8.hpp>
+#include <gpt2ie/core/utf8.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 

@@ -40,13 +40,17 @@ class Tokenizer {
   /// merges:  in order of rank; `merged` is the token of the joined bytes.
   /// special: ids of control tokens. No text becomes one of them unless `SpecialTokens::allow` asks for it.
   ///
-  /// `load_tokenizer` reads all three from files. Errors: bad_file for ids outside the vocabulary, a merge whose bytes
+  /// name:    where they come from, for messages.
+  ///
+  /// `load_tokenizer` reads all of it from files. Errors: bad_file for ids outside the vocabulary, a merge whose bytes
   /// do not join, a pair that is listed twice, a merge that makes or takes a special token.
-  Tokenizer(std::span<const std::string> tokens, std::span<const Merge> merges, std::vector<Token> special)
+  Tokenizer(std::span<const std::string> tokens, std::span<const Merge> merges, std::vector<Token> special,
+            std::string_view name = "a tokenizer in memory")
       : special_(std::move(special)), merges_(merges) {
-    store_bytes(tokens);
-    check_special();
-    check_merges(merges);
+    const std::string in = " in " + std::string(name);
+    store_bytes(tokens, in);
+    check_special(in);
+    check_merges(merges, in);
     find_byte_tokens();
     index_pieces();
   }
@@ -111,51 +115,52 @@ class Tokenizer {
  private:
   static constexpr Token no_token = -1;
 
-  void store_bytes(std::span<const std::string> tokens) {
+  void store_bytes(std::span<const std::string> tokens, const std::string& in) {
     if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<Token>::max())) {
-      fail(errc::bad_file, "a vocabulary of fewer than 2^31 tokens", std::to_string(tokens.size()));
+      fail(errc::bad_file, "a vocabulary of fewer than 2^31 tokens" + in, std::to_string(tokens.size()));
     }
     begins_.reserve(tokens.size() + 1);
     begins_.push_back(0);
     for (const std::string& token : tokens) {
       if (token.empty()) {
-        fail(errc::bad_file, "tokens of at least one byte", "the empty token " + std::to_string(begins_.size() - 1));
+        fail(errc::bad_file, "tokens of at least one byte" + in,
+             "the empty token " + std::to_string(begins_.size() - 1));
       }
       bytes_ += token;
       begins_.push_back(bytes_.size());
     }
   }
 
-  void check_special() {
+  void check_special(const std::string& in) {
     std::sort(special_.begin(), special_.end());
     special_.erase(std::unique(special_.begin(), special_.end()), special_.end());
-    for (const Token token : special_) check_in_vocabulary(token, "special tokens");
+    for (const Token token : special_) check_in_vocabulary(token, "special tokens", in);
   }
 
-  void check_in_vocabulary(Token token, const char* what) const {
+  void check_in_vocabulary(Token token, const char* what, const std::string& in) const {
     if (contains(token)) return;
-    fail(errc::bad_file, std::string(what) + " among the " + std::to_string(size()) + " tokens of the vocabulary",
+    fail(errc::bad_file, std::string(what) + " among the " + std::to_string(size()) + " tokens of the vocabulary" + in,
          "id " + std::to_string(token));
   }
 
-  void check_merges(std::span<const Merge> merges) const {
+  void check_merges(std::span<const Merge> merges, const std::string& in) const {
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
       const Merge& merge = merges[rank];
       for (const Token token : {merge.left, merge.right, merge.merged}) {
-        check_in_vocabulary(token, "merges of tokens");
+        check_in_vocabulary(token, "merges of tokens", in);
         if (is_special(token)) {
-          fail(errc::bad_file, "merges of plain tokens only",
+          fail(errc::bad_file, "merges of plain tokens only" + in,
                "special token " + std::to_string(token) + " in merge " + std::to_string(rank));
         }
       }
       const std::string_view left = token_bytes(merge.left), merged = token_bytes(merge.merged);
       if (!merged.starts_with(left) || merged.substr(left.size()) != token_bytes(merge.right)) {
-        fail(errc::bad_file, "merges into the token of the joined bytes",
+        fail(errc::bad_file, "merges into the token of the joined bytes" + in,
              "token " + std::to_string(merge.merged) + " in merge " + std::to_string(rank));
       }
     }
     if (merges_.size() != merges.size()) {
-      fail(errc::bad_file, "each merge once",
+      fail(errc::bad_file, "each merge once" + in,
            std::to_string(merges_.size()) + " different ones among " + std::to_string(merges.size()));
     }
   }

@@ -11,6 +11,8 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/excerpt.hpp>
+#include <gpt2ie/core/json.hpp>
 #include <gpt2ie/tokenizer/merge_table.hpp>
 #include <gpt2ie/tokenizer/tokenizer.hpp>
 #include <gpt2ie/tokenizer/vocabulary_file.hpp>
@@ -32,7 +34,7 @@ inline const nlohmann::json& member(const nlohmann::json& object, const char* na
   const nlohmann::json& shown = type.is_null() ? found : type;
   fail(errc::unsupported, expected + " in " + file,
        shown.is_string()      ? excerpt(shown.get_ref<const std::string&>())
-       : shown.is_primitive() ? shown.dump()
+       : shown.is_primitive() ? json_text(shown)
                               : json_kind(shown));
 }
 
@@ -83,7 +85,7 @@ inline AddedTokens read_added_tokens(const nlohmann::json& list, const std::stri
         fail_unsupported(file, std::string("no ") + option + " of the added token " + excerpt(name), value);
       }
     }
-    if (!added.emplace(name, token_id(member(token, "id"), name)).second) {
+    if (!added.emplace(name, token_id(member(token, "id"), name, file)).second) {
       fail(errc::bad_file, "each of the added_tokens of " + file + " once", "two named " + excerpt(name));
     }
   }
@@ -121,7 +123,7 @@ inline Tokenizer read_tokenizer_json(const nlohmann::json& root, const std::stri
   const AddedTokens added = read_added_tokens(member(root, "added_tokens"), file);
   Vocabulary vocabulary = read_vocabulary(member(model, "vocab"), added, file);
   const std::vector<Merge> merges = read_merge_list(vocabulary, member(model, "merges"), file);
-  return Tokenizer(vocabulary.tokens, merges, std::move(vocabulary.special));
+  return Tokenizer(vocabulary.tokens, merges, std::move(vocabulary.special), file);
 }
 
 }  // namespace gpt2ie::inline GPT2IE_ABI::detail

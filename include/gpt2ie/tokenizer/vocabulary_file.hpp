@@ -19,29 +19,21 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/excerpt.hpp>
+#include <gpt2ie/core/json.hpp>
 #include <gpt2ie/core/model_config.hpp>
 #include <gpt2ie/tokenizer/byte_alphabet.hpp>
 #include <gpt2ie/tokenizer/merge_table.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
-/// A piece of a file for an error message: in quotation marks, and not all of it when it is long.
-inline std::string excerpt(std::string_view text) {
-  constexpr std::size_t enough = 60;
-  if (text.size() <= enough) return "\"" + std::string(text) + "\"";
-  return "\"" + std::string(text.substr(0, enough)) + "...\" (" + std::to_string(text.size()) + " bytes)";
-}
-
-/// What a JSON value is, for an error message.
-inline std::string json_kind(const nlohmann::json& value) { return std::string("a JSON ") + value.type_name(); }
-
 /// A token id out of JSON. Errors: bad_file for what is no integer from 0 on that a Token holds.
-inline Token token_id(const nlohmann::json& value, std::string_view of) {
+inline Token token_id(const nlohmann::json& value, std::string_view of, const std::string& file) {
   const bool integer = value.is_number_integer();  // signed or unsigned
   if (!integer ||
       (value.is_number_unsigned() ? value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<Token>::max()}
                                   : value.get<std::int64_t>() < 0)) {
-    fail(errc::bad_file, "an id from 0 to 2^31 - 1 for token " + excerpt(of),
+    fail(errc::bad_file, "an id from 0 to 2^31 - 1 for token " + excerpt(of) + " of " + file,
          integer ? value.dump() : json_kind(value) + " that is no such integer");
   }
   return static_cast<Token>(value.get<std::int64_t>());
@@ -86,7 +78,7 @@ inline Vocabulary read_vocabulary(const nlohmann::json& names, const AddedTokens
   };
   vocabulary.ids.reserve(entries.size());
   for (const auto& [name, value] : entries) {
-    const Token id = token_id(value, name);
+    const Token id = token_id(value, name, file);
     if (const auto same = added.find(name); same != added.end()) {
       if (same->second != id) {
         fail(errc::bad_file, "one id for token " + excerpt(name) + " of " + file,

@@ -61,7 +61,8 @@ TEST_CASE("C-5: names of activation functions") {
   CHECK(activation_from_name("silu") == Activation::silu);
   CHECK(activation_from_name("tanh") == Activation::tanh);
   CHECK(parse(R"("activation_function": "relu")").activation == Activation::relu);
-  check_refused(errc::unsupported, R"("activation_function": "swiglu")", {"swiglu", "gelu_new"});
+  check_refused(errc::unsupported, R"("activation_function": "swiglu")",
+                {"\"swiglu\"", "gelu_new", "activation_function in config.json"});
   check_refused(errc::unsupported, R"("activation_function": "GELU")", {"GELU"});
   check_refused(errc::bad_config, R"("activation_function": 3)", {"activation_function", "a text", "3"});
 }
@@ -103,7 +104,8 @@ TEST_CASE("n_ctx stands in for n_positions") {
 }
 
 TEST_CASE("other models are named") {
-  check_refused(errc::unsupported, R"("model_type": "gptj")", {"model_type gpt2", "gptj"});
+  check_refused(errc::unsupported, R"("model_type": "gptj")", {"model_type gpt2 in config.json", "gptj"});
+  check_refused(errc::unsupported, R"("model_type": "\u0007")", {R"("\x07")"});
   check_refused(errc::unsupported, R"("add_cross_attention": true)", {"cross-attention"});
   CHECK(parse(R"("model_type": null)").n_layer == 2);
 }

@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <gpt2ie/core/utf8.hpp>
 #include <gpt2ie/tokenizer/incremental_decoder.hpp>
-#include <gpt2ie/tokenizer/utf8.hpp>
 
 #include "fixtures.hpp"
 #include "oracle.hpp"

@@ -17,6 +17,7 @@
 #include "fixtures.hpp"
 #include "oracle.hpp"
 #include "temporary_folder.hpp"
+#include "unit/core/error_code.hpp"
 
 namespace {
 
@@ -139,6 +140,44 @@ TEST_CASE("hostile files are refused") {
   CHECK(refused(names, "a b\na b\n"));
   CHECK(refused(names, "a c\n"));
   CHECK(refused(R"({"<":0,"|endoftext|>":1,"<|endoftext|>":2})", "< |endoftext|>\n"));
+}
+
+TEST_CASE("an error names the file that it comes from") {
+  const auto text = [](std::string_view vocabulary, std::string_view merges) {
+    const TemporaryFolder folder;
+    folder.write("vocab.json", vocabulary);
+    folder.write("merges.txt", merges);
+    return gpt2ie_test::error_text([&] { (void)load_tokenizer(folder.path()); });
+  };
+  const auto names_both = [](const std::string& found, std::string_view file, std::string_view place) {
+    CAPTURE(found);
+    CHECK(found.find(file) != std::string::npos);
+    CHECK(found.find(place) != std::string::npos);
+  };
+  names_both(text(R"({"a":0,"b" 1})", ""), "/vocab.json", "malformed JSON at byte 12");
+  names_both(text("[]", ""), "/vocab.json", "a JSON array");
+  names_both(text(R"({"a":-1})", ""), "/vocab.json", "-1");
+  names_both(text(R"({"a":0,"<|endoftext|>":"x"})", ""), "/vocab.json", "<|endoftext|>");
+  names_both(text(R"({"a":0,"b":7})", ""), "/vocab.json", "id 7");
+  names_both(text(names, "a c\n"), "/merges.txt", "\"c\" in merge 0");
+  names_both(text(names, std::string_view("\x7f"
+                                          "ELF\0\n",
+                                          6)),
+             "/merges.txt", R"("\x7fELF\x00")");
+  names_both(text(names, "a b\na b\n"), "/merges.txt", "1 different ones among 2");
+  names_both(text(R"({"<":0,"|endoftext|>":1,"<|endoftext|>":2})", "< |endoftext|>\n"), "/merges.txt",
+             R"("<|endoftext|>" in merge 0)");
+}
+
+TEST_CASE("half a tokenizer says which half is missing") {
+  const auto found_with = [](const char* file) {
+    const TemporaryFolder folder;
+    folder.write(file, "x");
+    return gpt2ie_test::error_text([&] { (void)load_tokenizer(folder.path()); });
+  };
+  CHECK(found_with("vocab.json").ends_with("found vocab.json without merges.txt"));
+  CHECK(found_with("merges.txt").ends_with("found merges.txt without vocab.json"));
+  CHECK(found_with("config.json").ends_with("found none of them"));
 }
 
 TEST_CASE("folders that are none, and files that are folders, are no tokenizers") {

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <gpt2ie/io/json.hpp>
+#include <gpt2ie/core/json.hpp>
 
 #include "unit/io/checkpoint_files.hpp"
 
@@ -28,7 +28,7 @@ TEST_CASE("malformed JSON is an error with file and place") {
   check_refused("", {"a.json", "malformed JSON at byte 1"});
   check_refused("{\"a\": 1", {"a.json", "malformed JSON"});
   check_refused("{\"a\": 1e400}", {"malformed JSON", "1e400"});
-  check_refused("{\"a\": \"\xff\"}", {"malformed JSON"});
+  check_refused("{\"a\": \"\xff\"}", {"malformed JSON at byte 8", R"(\xff)"});
   check_refused("{} {}", {"malformed JSON"});
   check_refused(std::string("{\"a\"\0:1}", 8), {"malformed JSON"});
   check_refused("[1]", {"a JSON array"});

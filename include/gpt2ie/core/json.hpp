@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// Parses small JSON files of a checkpoint without exceptions, deep recursion or surprises in types.
+/// Parses small JSON files of a model without exceptions, deep recursion or surprises in types.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,14 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/excerpt.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
-/// The largest JSON file of a checkpoint that is read, in bytes.
+/// The largest JSON file of a model that is read, in bytes.
 inline constexpr std::size_t json_limit = 64 << 20;
 
-/// Levels of nesting that are read; a checkpoint's files need three.
+/// Levels of nesting that are read; a model's files need a few.
 inline constexpr int json_depth_limit = 64;
 
 /// Walks over a JSON text only to find where and why it is malformed.
@@ -38,10 +39,13 @@ struct JsonFault : nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return true; }
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception&) override {
-    text += " at byte " + std::to_string(position) + ", near \"" + token.substr(0, 100) + "\"";
+    text += " at byte " + std::to_string(position) + ", near " + excerpt(token);
     return false;
   }
 };
+
+/// What a JSON value is, for an error message.
+inline std::string json_kind(const nlohmann::json& value) { return std::string("a JSON ") + value.type_name(); }
 
 /// Parses a JSON object. Errors: `bad_file`, naming `name` and the place.
 inline nlohmann::json parse_json_object(std::string_view text, std::string_view name) {
@@ -65,7 +69,7 @@ inline nlohmann::json parse_json_object(std::string_view text, std::string_view 
     nlohmann::json::sax_parse(text, &fault);
     fail(errc::bad_file, expected, fault.text);
   }
-  if (!json.is_object()) fail(errc::bad_file, expected, std::string("a JSON ") + json.type_name());
+  if (!json.is_object()) fail(errc::bad_file, expected, json_kind(json));
   return json;
 }
 

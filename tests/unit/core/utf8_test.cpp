@@ -6,9 +6,9 @@
 
 #include <doctest/doctest.h>
 
-#include <gpt2ie/tokenizer/utf8.hpp>
+#include <gpt2ie/core/utf8.hpp>
 
-#include "oracle.hpp"
+#include "unit/tokenizer/oracle.hpp"
 
 namespace {
 
