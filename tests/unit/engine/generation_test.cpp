@@ -12,9 +12,9 @@
 
 #include <doctest/doctest.h>
 
+#include <gpt2ie/core/utf8.hpp>
 #include <gpt2ie/engine/generation.hpp>
 #include <gpt2ie/engine/generator.hpp>
-#include <gpt2ie/core/utf8.hpp>
 
 #include "support/random_checkpoint.hpp"
 #include "unit/engine/tales.hpp"
