@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <gpt2ie/config.hpp>
@@ -17,14 +18,21 @@
 namespace gpt2ie::inline GPT2IE_ABI {
 
 /// Calls visit(position, logits [vocab]) for every token in order: the logits after positions 0 to its own. Runs
-/// Limits::max_logit_rows rows at a time. Errors: bad_request for no tokens or one outside the vocabulary, no_fit for
-/// more than the context holds.
+/// Limits::max_logit_rows rows at a time; a cache that does not retain runs all of them in one step, so that
+/// max_logit_rows must be the number of tokens or more. Errors: bad_request for no tokens or one outside the
+/// vocabulary, no_fit for more than the context holds, or than one step where it has to be one.
 template <class Executor, class Visit>
 void for_each_logits(Executor& executor, std::span<const Token> tokens, Visit&& visit) {
   if (tokens.empty()) fail(errc::bad_request, "at least one token to score", "none");
   if (tokens.size() > static_cast<std::size_t>(executor.limits().max_length)) {
     fail(errc::no_fit, "at most " + std::to_string(executor.limits().max_length) + " tokens",
          std::to_string(tokens.size()));
+  }
+  if (!Executor::retains && tokens.size() > static_cast<std::size_t>(executor.limits().max_logit_rows)) {
+    fail(errc::no_fit,
+         "Limits::max_logit_rows and max_rows of at least " + std::to_string(tokens.size()) +
+             ", the tokens to score, as a cache that does not retain needs them in one step",
+         std::to_string(executor.limits().max_logit_rows) + " and " + std::to_string(executor.limits().max_rows));
   }
   const auto vocab = static_cast<std::size_t>(executor.config().vocab);
   OpenSequence sequence(executor.book(), tokens);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 #include <gpt2ie/engine/executor.hpp>
 #include <gpt2ie/engine/score.hpp>
 #include <gpt2ie/kv_cache/contiguous.hpp>
+#include <gpt2ie/kv_cache/no_cache.hpp>
 
 #include "support/random_checkpoint.hpp"
 #include "unit/core/error_code.hpp"
@@ -26,11 +28,14 @@ using gpt2ie_test::error_code;
 using Backend = gpt2ie::backend::SimdCpu<float>;
 using Small = gpt2ie::Executor<Backend, gpt2ie::attention::Standard, gpt2ie::kv::Contiguous<float>>;
 
-Small make_small(const gpt2ie::Limits& limits) {
+using Uncached = gpt2ie::Executor<Backend, gpt2ie::attention::Standard, gpt2ie::kv::NoCache>;
+
+template <class Executor = Small>
+Executor make_small(const gpt2ie::Limits& limits) {
   Backend backend(1);
   const auto weights = std::make_shared<const gpt2ie::Weights<Backend>>(
       backend, gpt2ie_test::random_checkpoint(gpt2ie_test::small_config(2, 4, 16)));
-  return Small(std::move(backend), weights, limits);
+  return Executor(std::move(backend), weights, limits);
 }
 
 const std::vector<Token> tokens = {5, 17, 3, 99, 0, 42, 7};
@@ -63,6 +68,23 @@ TEST_CASE("every token is visited once, in order, whatever fits in a step") {
     });
     CHECK(next == 7);
     CHECK(executor.book().capacity().free_units == 1);
+  }
+}
+
+TEST_CASE("without a cache the whole text is one step, which the limits must allow") {
+  Small cached = make_small({.max_rows = 16});
+  Uncached uncached = make_small<Uncached>({.max_rows = 7, .max_logit_rows = 7});
+  const std::vector<float> found = gpt2ie::score(uncached, tokens), expected = gpt2ie::score(cached, tokens);
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  for (const gpt2ie::Limits& limits :
+       {gpt2ie::Limits{.max_rows = 16, .max_logit_rows = 6}, gpt2ie::Limits{.max_rows = 6, .max_logit_rows = 16},
+        gpt2ie::Limits{.max_rows = 16}}) {
+    Uncached small = make_small<Uncached>(limits);
+    CHECK(error_code([&] { static_cast<void>(gpt2ie::score(small, tokens)); }) == errc::no_fit);
+    CHECK(gpt2ie_test::error_text([&] { static_cast<void>(gpt2ie::score(small, tokens)); }).find("max_logit_rows") !=
+          std::string::npos);
+    CHECK(small.book().capacity().free_units == 1);
   }
 }
 
