@@ -2,6 +2,7 @@
 /// Generator<Parts...>: one request at a time, in the calling thread.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -24,7 +25,9 @@
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
-/// Limits of 0 rows stand for a generator's own choice: 256 rows a step, or the whole context where nothing is cached.
+/// What a generator takes where it is given no limits. In all limits 0 rows stand for its own choice: 256 rows a step,
+/// or the whole context where nothing is cached. A generator has room for at least as many sequences as its scheduler
+/// has slots: fewer in Limits::max_sequences, whose default is 1, are raised to that.
 inline constexpr Limits generator_limits{.max_rows = 0};
 
 /// The class behind Generator. Movable. One thread at a time; any number of generators may share weights and tokenizer.
@@ -114,7 +117,8 @@ class BasicGenerator {
   }
 
   static Limits choose(Limits limits, const ModelConfig& config) {
-    if (limits.max_sequences == 1) limits.max_sequences = Slots::count;
+    // Out of range stays as it is, for the executor to refuse.
+    if (limits.max_sequences >= 1) limits.max_sequences = std::max(limits.max_sequences, Slots::count);
     if (limits.max_rows == 0)
       limits.max_rows = Storage::retains ? std::min(256, config.n_positions) : config.n_positions;
     return limits;

@@ -13,6 +13,8 @@
 #include <gpt2ie/attention/standard.hpp>
 #include <gpt2ie/engine/generator.hpp>
 #include <gpt2ie/kv_cache/no_cache.hpp>
+#include <gpt2ie/scheduler/scheduler.hpp>
+#include <gpt2ie/scheduler/slots.hpp>
 
 #include "support/random_checkpoint.hpp"
 #include "unit/engine/tales.hpp"
@@ -158,6 +160,21 @@ TEST_CASE("T-9: the name of a special token in a prompt is text unless it is all
   const auto allowed = tales.generate("<|endoftext|>", options);
   CHECK(as_text.prompt_tokens > 1);
   CHECK(allowed.prompt_tokens == 1);
+}
+
+TEST_CASE("there is room for as many sequences as the scheduler has slots, or for more") {
+  using Batched = gpt2ie::Generator<gpt2ie::Scheduler<gpt2ie::slots::Static<4>>>;
+  const auto sequences = [](const gpt2ie::Limits& limits) {
+    return Batched(gpt2ie_test::tales_weights(), nullptr, gpt2ie::backend::SimdCpu<float>(1), limits)
+        .executor()
+        .limits()
+        .max_sequences;
+  };
+  CHECK(sequences(gpt2ie::generator_limits) == 4);
+  CHECK(sequences({.max_sequences = 1}) == 4);
+  CHECK(sequences({.max_sequences = 3}) == 4);
+  CHECK(sequences({.max_sequences = 6}) == 6);
+  for (const int none : {0, -1}) CHECK(error_code([&] { sequences({.max_sequences = none}); }) == errc::bad_request);
 }
 
 TEST_CASE("without a cache the rows of a step bound the context") {
