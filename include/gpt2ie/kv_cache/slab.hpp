@@ -12,6 +12,8 @@
 #include <gpt2ie/core/model_config.hpp>
 #include <gpt2ie/core/step.hpp>
 #include <gpt2ie/kv_cache/concepts.hpp>
+#include <gpt2ie/kv_cache/copy_timer.hpp>
+#include <gpt2ie/kv_cache/slot_book.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
@@ -90,6 +92,69 @@ void copy_slab(B& backend, const ModelConfig& config, int rows, const T* from, s
     copies.bytes += n * sizeof(T);
   }
 }
+
+/// When a pool of slabs allocates: all of max_length at the start, or a new slab of the very size at each append.
+enum class SlabGrowth { none, each_step };
+
+/// A slab for each sequence of a SlotBook.
+template <class T, class B, SlabGrowth Growth>
+class SlabPool {
+ public:
+  SlabPool(B& backend, const ModelConfig& config, const Limits& limits)
+      : config_(config),
+        slabs_(static_cast<std::size_t>(limits.cache_units ? limits.cache_units : limits.max_sequences)),
+        tables_(backend, limits) {
+    if constexpr (Growth == SlabGrowth::none) {
+      for (Slab& slab : slabs_) slab = allocate(backend, limits.max_length);
+    }
+  }
+
+  /// Performs the book's moves. Slabs that grow do so here, all layers, before the step runs: if memory ends, no slab
+  /// has lost anything.
+  SlabView<T> stage(B& backend, const SlotBook& book, const Step& step, StepView view) {
+    for (const Move& move : book.moves()) {
+      const CopyTimer timer(copies_);
+      const int rows = book.length(static_cast<SeqId>(move.to));
+      Slab& to = slabs_[static_cast<std::size_t>(move.to)];
+      if constexpr (Growth == SlabGrowth::each_step) to = allocate(backend, rows);
+      copy(backend, rows, slabs_[static_cast<std::size_t>(move.from)], to);
+    }
+    tables_.clear();
+    for (const Run& run : step.runs) {
+      Slab& slab = slabs_[static_cast<std::size_t>(run.seq)];
+      if constexpr (Growth == SlabGrowth::each_step) {
+        const CopyTimer timer(copies_);
+        Slab grown = allocate(backend, run.first + run.count);
+        copy(backend, run.first, slab, grown);
+        slab = std::move(grown);
+      }
+      tables_.add_run(slab.memory.data(), slab.plane);
+    }
+    return tables_.view(backend, config_, view);
+  }
+
+  [[nodiscard]] const CopyCount& copies() const { return copies_; }
+
+ private:
+  struct Slab {
+    buffer_of<B, T> memory;
+    std::ptrdiff_t plane = 0;
+  };
+
+  Slab allocate(B& backend, int rows) const {
+    const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(rows) * config_.n_embd;
+    return {backend.template allocate<T>(static_cast<std::size_t>(2 * plane * config_.n_layer)), plane};
+  }
+
+  void copy(B& backend, int rows, const Slab& from, Slab& to) {
+    copy_slab(backend, config_, rows, from.memory.data(), from.plane, to.memory.data(), to.plane, copies_);
+  }
+
+  ModelConfig config_;
+  std::vector<Slab> slabs_;
+  SlabTables<T, B> tables_;
+  CopyCount copies_;
+};
 
 }  // namespace detail
 }  // namespace gpt2ie::inline GPT2IE_ABI
