@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <gpt2ie/backend/host_backend.hpp>
+#include <gpt2ie/backend/isa.hpp>
+#include <gpt2ie/backend/panel_product.hpp>
 #include <gpt2ie/backend/panels.hpp>
 #include <gpt2ie/config.hpp>
-#include <gpt2ie/core/float4.hpp>
+#include <gpt2ie/core/error.hpp>
 #include <gpt2ie/core/math.hpp>
 #include <gpt2ie/core/type_list.hpp>
 
@@ -19,7 +22,8 @@ namespace backend {
 
 /// W: precision of the weights; float.
 ///
-/// A row's results have the same bits in any batch, chunk or number of threads, within one binary on one processor.
+/// A row's results have the same bits in any batch, chunk or number of threads, within one binary and one instruction
+/// set.
 template <class W>
 class SimdCpu : public HostBackend {
   static_assert(one_of<W, float>, "gpt2ie: backend::SimdCpu<W>: W is the precision of the weights, and it is float");
@@ -29,7 +33,17 @@ class SimdCpu : public HostBackend {
   using matrix = PanelMatrix;
   static constexpr bool row_invariant = true;
 
-  explicit SimdCpu(int threads = 0) : HostBackend(threads) {}
+  /// threads: 0 stands for one per processor. isa: the best that this processor runs, unless a program wants another.
+  /// Errors: unsupported for one that it does not run.
+  explicit SimdCpu(int threads = 0, Isa isa = best_isa()) : HostBackend(threads), isa_(isa) {
+    if (!has_isa(isa)) {
+      fail(errc::unsupported, "a processor with " + std::string(isa_name(isa)),
+           "one with " + std::string(isa_name(best_isa())));
+    }
+    product_ = detail::panel_product(isa);
+  }
+
+  [[nodiscard]] Isa isa() const { return isa_; }
 
   [[nodiscard]] matrix pack(const MatrixSource& source) const {
     matrix packed(source.in, source.out);
@@ -47,7 +61,8 @@ class SimdCpu : public HostBackend {
 
   /// y must not be x or the residual. Cost: 2 * rows * in * out operations, in * out * 4 bytes read; allocates nothing.
   void linear(const matrix& w, const float* x, int rows, float* y, const Epilogue& epilogue) const {
-    constexpr int group = detail::panel_group, block = detail::panel_rows;
+    using Args = detail::PanelProductArgs;
+    constexpr int group = Args::most_panels, block = Args::most_rows;
     const std::size_t cost =
         static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * std::size_t{group * matrix::width};
     launch((w.panels() + group - 1) / group, cost, [&](int g) {
@@ -55,7 +70,12 @@ class SimdCpu : public HostBackend {
       const int first = g * group, panels = std::min(group, w.panels() - first);
       for (int row = 0; row < rows; row += block) {
         const int block_rows = std::min(block, rows - row);
-        detail::multiply_panels(w, first, panels, x + static_cast<std::ptrdiff_t>(row) * w.in(), block_rows, sums);
+        product_(Args{.weights = w.panel(first),
+                      .panels = panels,
+                      .in = w.in(),
+                      .x = x + static_cast<std::ptrdiff_t>(row) * w.in(),
+                      .rows = block_rows,
+                      .sums = sums});
         for (int p = 0; p < panels; ++p) {
           const int column = (first + p) * matrix::width, count = std::min(matrix::width, w.out() - column);
           for (int r = 0; r < block_rows; ++r) {
@@ -127,6 +147,9 @@ class SimdCpu : public HostBackend {
     }
     for (int c = 0; c < count; ++c) y[at + c] = sums[c];
   }
+
+  Isa isa_;
+  detail::PanelProduct product_;
 };
 
 }  // namespace backend

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/// Which instruction set the kernels of backend::SimdCpu use: chosen when the program runs, in one binary for all.
+#pragma once
+
+#include <string_view>
+
+#include <gpt2ie/config.hpp>
+
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+#define GPT2IE_X86_KERNELS 1
+#else
+#define GPT2IE_X86_KERNELS 0
+#endif
+
+namespace gpt2ie::inline GPT2IE_ABI {
+
+enum class Isa {
+  portable,  ///< what the compiler makes of plain code
+  avx2,      ///< AVX2 with FMA
+};
+
+[[nodiscard]] inline std::string_view isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::avx2:
+      return "avx2";
+    case Isa::portable:
+      break;
+  }
+  return "portable";
+}
+
+/// Whether this processor runs it. Safe from any thread.
+[[nodiscard]] inline bool has_isa(Isa isa) {
+  switch (isa) {
+    case Isa::avx2:
+#if GPT2IE_X86_KERNELS
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+      return false;
+#endif
+    case Isa::portable:
+      break;
+  }
+  return true;
+}
+
+[[nodiscard]] inline Isa best_isa() { return has_isa(Isa::avx2) ? Isa::avx2 : Isa::portable; }
+
+}  // namespace gpt2ie::inline GPT2IE_ABI

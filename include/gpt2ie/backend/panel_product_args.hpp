@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/// What a product kernel is given.
+#pragma once
+
+#include <cstddef>
+
+#include <gpt2ie/config.hpp>
+
+namespace gpt2ie::inline GPT2IE_ABI::detail {
+
+/// sums[panels, rows, 16] = x[rows, in] times neighbouring panels of weights, each [in][16].
+struct PanelProductArgs {
+  static constexpr int width = 16;
+  /// What a call takes at most: sums are the caller's scratch.
+  static constexpr int most_rows = 64, most_panels = 4;
+
+  const float* weights;  ///< the first panel; the others follow
+  int panels, in;
+  const float* x;
+  int rows;
+  float* sums;
+
+  [[nodiscard]] const float* row(int r) const { return x + static_cast<std::ptrdiff_t>(r) * in; }
+  [[nodiscard]] const float* panel(int p, int k) const {
+    return weights + (static_cast<std::ptrdiff_t>(p) * in + k) * width;
+  }
+  [[nodiscard]] float* sums_of(int p, int r) const {
+    return sums + (static_cast<std::ptrdiff_t>(p) * rows + r) * width;
+  }
+};
+
+/// How many rows of a panel are taken at a time. Few rows of activations wait for memory: short slices of several
+/// panels in turn keep several streams of reads going, which a core prefetches half as fast again as one. Many rows
+/// compute: a slice [256][16] stays in a first-level cache while they pass by.
+inline constexpr int panel_slice(int rows, int slice_of_few) { return rows < 8 ? slice_of_few : 256; }
+
+}  // namespace gpt2ie::inline GPT2IE_ABI::detail

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <gpt2ie/backend/isa.hpp>
+#include <gpt2ie/backend/panel_product.hpp>
+
+using namespace gpt2ie;
+using gpt2ie::detail::panel_product;
+
+namespace {
+
+constexpr int width = gpt2ie::detail::PanelProductArgs::width;
+
+/// Those that this processor runs.
+std::vector<Isa> isas() {
+  std::vector<Isa> all = {Isa::portable, Isa::avx2};
+  std::erase_if(all, [](Isa isa) { return !has_isa(isa); });
+  return all;
+}
+
+/// Numbers between -0.4 and 0.6 whose products are not exact.
+std::vector<float> fractions(int count, int period) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    values[static_cast<std::size_t>(i)] = 1.0f / static_cast<float>(1 + (i * 7) % period) - 0.4f;
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("the best instruction set is one that runs") { CHECK(has_isa(best_isa())); }
+
+TEST_CASE("each sum runs over its rows in ascending order") {
+  // Ascending order alone loses the 1: 1 + 1e8 is 1e8 in float, and 1e8 - 1e8 is 0.
+  const std::vector<float> w(3 * 16, 1.0f);
+  const float x[] = {1, 1e8f, -1e8f, 1e8f, -1e8f, 1};  // two rows
+  for (const Isa isa : isas()) {
+    CAPTURE(isa_name(isa));
+    float sums[2 * width];
+    panel_product(isa)({.weights = w.data(), .panels = 1, .in = 3, .x = x, .rows = 2, .sums = sums});
+    CHECK(sums[0] == 0.0f);
+    CHECK(sums[width] == 1.0f);
+  }
+}
+
+TEST_CASE("slices, groups of panels and groups of rows change no bit") {
+  constexpr int in = 300, panels = 4, most_rows = 64;
+  const std::vector<float> w = fractions(in * panels * width, 11), x = fractions(most_rows * in, 13);
+  for (const Isa isa : isas()) {
+    CAPTURE(isa_name(isa));
+    const auto sums_of = [&](int count, int rows) {
+      std::vector<float> sums(static_cast<std::size_t>(count * rows * width));
+      panel_product(isa)(
+          {.weights = w.data(), .panels = count, .in = in, .x = x.data(), .rows = rows, .sums = sums.data()});
+      return sums;
+    };
+    const std::vector<float> expected = sums_of(1, most_rows);
+    for (int count = 1; count <= panels; ++count) {
+      for (int rows = 1; rows <= most_rows; rows += rows < 20 ? 1 : 11) {
+        CAPTURE(count);
+        CAPTURE(rows);
+        const std::vector<float> sums = sums_of(count, rows);
+        CHECK(std::equal(sums.begin(), sums.begin() + rows * width, expected.begin()));
+      }
+    }
+  }
+}
+
+TEST_CASE("each instruction set agrees with double arithmetic") {
+  constexpr int in = 777, panels = 3, rows = 7;
+  const std::vector<float> w = fractions(in * panels * width, 17), x = fractions(rows * in, 19);
+  for (const Isa isa : isas()) {
+    CAPTURE(isa_name(isa));
+    std::vector<float> sums(panels * rows * width);
+    panel_product(isa)(
+        {.weights = w.data(), .panels = panels, .in = in, .x = x.data(), .rows = rows, .sums = sums.data()});
+    double worst = 0;
+    for (int p = 0; p < panels; ++p) {
+      for (int r = 0; r < rows; ++r) {
+        for (int c = 0; c < width; ++c) {
+          double exact = 0;
+          for (int k = 0; k < in; ++k) {
+            exact += static_cast<double>(x[static_cast<std::size_t>(r * in + k)]) *
+                     static_cast<double>(w[static_cast<std::size_t>((p * in + k) * width + c)]);
+          }
+          const float sum = sums[static_cast<std::size_t>((p * rows + r) * width + c)];
+          worst = std::max(worst, std::abs(static_cast<double>(sum) - exact));
+        }
+      }
+    }
+    CHECK(worst < 1e-4);
+  }
+}
