@@ -22,6 +22,7 @@ enum class errc {
   bad_text,             ///< text that the tokenizer's vocabulary can't represent
   no_fit,               ///< a request that can never fit in the memory or the context given
   busy,                 ///< the object is answering another request
+  unavailable,          ///< the engine is draining, stopped or dead
   bad_logits,           ///< the model gave NaN or +infinity, or the settings left no token to pick
   broken_precondition,  ///< the caller broke a documented precondition (checked builds only)
 };

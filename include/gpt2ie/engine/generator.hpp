@@ -17,6 +17,7 @@
 #include <gpt2ie/engine/executor.hpp>
 #include <gpt2ie/engine/generation.hpp>
 #include <gpt2ie/engine/parts.hpp>
+#include <gpt2ie/engine/prompt.hpp>
 #include <gpt2ie/engine/text_stream.hpp>
 #include <gpt2ie/io/checkpoint.hpp>
 #include <gpt2ie/model/weights.hpp>
@@ -43,13 +44,13 @@ class BasicGenerator {
   /// Packs the checkpoint's weights and loads the tokenizer beside them, if there is one.
   /// Errors: those of reading the files.
   explicit BasicGenerator(const Checkpoint& checkpoint, B backend = B(), const Limits& limits = generator_limits)
-      : BasicGenerator(pack(backend, checkpoint), find_tokenizer(checkpoint), std::move(backend), limits) {}
+      : BasicGenerator(pack_weights(backend, checkpoint), find_tokenizer(checkpoint), std::move(backend), limits) {}
 
   /// On weights that others may use too. tokenizer: may be null; then requests are in tokens. Errors: bad_request for
   /// no weights or limits out of range.
   BasicGenerator(std::shared_ptr<const Weights<B>> weights, std::shared_ptr<const Tokenizer> tokenizer, B backend = B(),
                  const Limits& limits = generator_limits)
-      : weights_(required(std::move(weights))),
+      : weights_(require_weights<B>(std::move(weights))),
         tokenizer_(std::move(tokenizer)),
         executor_(std::make_unique<executor_type>(std::move(backend), weights_, choose(limits, weights_->config()))),
         workspace_(std::make_shared<Candidates>(weights_->config().vocab)) {}
@@ -102,20 +103,6 @@ class BasicGenerator {
   [[nodiscard]] const executor_type& executor() const { return *executor_; }
 
  private:
-  static std::shared_ptr<const Weights<B>> pack(B& backend, const Checkpoint& checkpoint) {
-    return std::make_shared<const Weights<B>>(backend, checkpoint);
-  }
-
-  static std::shared_ptr<const Tokenizer> find_tokenizer(const Checkpoint& checkpoint) {
-    if (checkpoint.folder().empty() || !has_tokenizer(checkpoint.folder())) return nullptr;
-    return std::make_shared<const Tokenizer>(load_tokenizer(checkpoint.folder()));
-  }
-
-  static std::shared_ptr<const Weights<B>> required(std::shared_ptr<const Weights<B>> weights) {
-    if (!weights) fail(errc::bad_request, "weights to generate with", "a null pointer");
-    return weights;
-  }
-
   static Limits choose(Limits limits, const ModelConfig& config) {
     // Out of range stays as it is, for the executor to refuse.
     if (limits.max_sequences >= 1) limits.max_sequences = std::max(limits.max_sequences, Slots::count);
@@ -125,14 +112,7 @@ class BasicGenerator {
   }
 
   std::vector<Token> encode(std::string_view prompt, const GenerateOptions& options) const {
-    if (!tokenizer_) {
-      fail(errc::bad_request, "a prompt in tokens, as the model's folder has no tokenizer", "a prompt in text");
-    }
-    if (!prompt.empty()) {
-      return tokenizer_->encode(prompt, options.allow_special ? SpecialTokens::allow : SpecialTokens::as_text);
-    }
-    const Token start = config().bos_token_id >= 0 ? config().bos_token_id : tokenizer_->end_of_text().value_or(-1);
-    return start >= 0 ? std::vector<Token>{start} : std::vector<Token>{};
+    return encode_prompt(tokenizer_.get(), config(), prompt, options);
   }
 
   std::shared_ptr<const Weights<B>> weights_;
@@ -144,6 +124,6 @@ class BasicGenerator {
 /// Parts, in any order and each optional: a backend, Attention<Policy>, KVCache<Storage>, Scheduler<Slots>,
 /// SamplerChain<Order>. Generator<> is the best choice for a CPU.
 template <class... Parts>
-using Generator = typename decltype(detail::compose<BasicGenerator, Parts...>())::type;
+using Generator = typename decltype(detail::compose<BasicGenerator, Scheduler<slots::Sequential>, Parts...>())::type;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// How Generator<Parts...> takes its parts in any order, and says in one sentence what does not fit.
+/// How Generator<Parts...> and Engine<Parts...> take their parts in any order, and says in one sentence what does not
+/// fit.
 #pragma once
 
 #include <type_traits>
@@ -52,12 +53,12 @@ struct pick_part<Wanted, Default, Part, Rest...>
                          pick_part<Wanted, Default, Rest...>> {};
 
 /// The parts by name, defaults filled in.
-template <class... Parts>
+template <class DefaultScheduler, class... Parts>
 struct PartsOf {
   using backend = typename pick_part<Role::backend, gpt2ie::backend::SimdCpu<float>, Parts...>::type;
   using attention = typename pick_part<Role::attention, Attention<gpt2ie::attention::Flash<64, 64>>, Parts...>::type;
   using cache = typename pick_part<Role::cache, KVCache<kv::Paged<float, 16>>, Parts...>::type;
-  using scheduler = typename pick_part<Role::scheduler, Scheduler<slots::Sequential>, Parts...>::type;
+  using scheduler = typename pick_part<Role::scheduler, DefaultScheduler, Parts...>::type;
   using sampler = typename pick_part<Role::sampler, SamplerChain<sampling::HuggingFaceOrder>, Parts...>::type;
 };
 
@@ -104,12 +105,12 @@ struct Rejected {
 };
 
 /// Names the type that stands for the parts: Made<backend, policy, storage, slots, order> if they fit, else Rejected.
-template <template <class, class, class, class, class> class Made, class... Parts>
+template <template <class, class, class, class, class> class Made, class DefaultScheduler, class... Parts>
 consteval auto compose() {
   if constexpr (!KnownParts<Parts...>::valid) {
     return std::type_identity<Rejected>{};
   } else {
-    using P = PartsOf<Parts...>;
+    using P = PartsOf<DefaultScheduler, Parts...>;
     if constexpr (!P::attention::valid || !P::cache::valid || !P::scheduler::valid) {
       return std::type_identity<Rejected>{};
     } else if constexpr (!FittingParts<typename P::backend, typename P::attention::policy, typename P::cache::storage,

@@ -10,6 +10,7 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/model_config.hpp>
+#include <gpt2ie/sampling/log_probs.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
@@ -18,15 +19,24 @@ enum class FinishReason {
   none,    ///< it has not, or its reader stopped early
   stop,    ///< end of text, a stop token or a stop string
   length,  ///< max_new_tokens, or the context is full
+  cancelled,
+  timeout,
+  error,
 };
 
-/// OpenAI's names: "stop", "length"; "" for none.
+/// OpenAI's names where it has one: "stop", "length"; "" for none.
 [[nodiscard]] inline std::string_view finish_reason_name(FinishReason reason) {
   switch (reason) {
     case FinishReason::stop:
       return "stop";
     case FinishReason::length:
       return "length";
+    case FinishReason::cancelled:
+      return "cancelled";
+    case FinishReason::timeout:
+      return "timeout";
+    case FinishReason::error:
+      return "error";
     case FinishReason::none:
       break;
   }
@@ -46,9 +56,10 @@ struct Timings {
 
 /// The outcome of one request.
 struct GenerateResult {
-  std::string text;                   ///< without the prompt and without the stop string
-  std::vector<Token> tokens;          ///< generated, the token that ended the text included
-  std::vector<float> token_logprobs;  ///< of each token under the model's own distribution
+  std::string text;                                     ///< without the prompt and without the stop string
+  std::vector<Token> tokens;                            ///< generated, the token that ended the text included
+  std::vector<float> token_logprobs;                    ///< of each token under the model's own distribution
+  std::vector<std::vector<TokenLogprob>> top_logprobs;  ///< the likeliest at each token's place, best first; if asked
   std::size_t prompt_tokens = 0;
   FinishReason finish_reason = FinishReason::none;
   std::optional<std::string> stop;  ///< the stop string that ended it

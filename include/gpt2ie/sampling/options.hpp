@@ -38,6 +38,7 @@ struct GenerateOptions {
   std::optional<std::uint64_t> seed = {};  ///< of all draws of the request; none: a fresh one
   std::vector<std::string> stop = {};      ///< bytes that end the text and aren't returned; none of them empty
   std::vector<Token> stop_token_ids = {};  ///< tokens that end the text, beside the model's own
+  int top_logprobs = 0;                    ///< likeliest tokens to tell of at each generated token's place, >= 0
   bool ignore_eos = false;                 ///< go on after the model's own end of text
   bool allow_special = false;              ///< names of special tokens in the prompt become those tokens
 };
@@ -99,6 +100,7 @@ inline void validate(const GenerateOptions& options, int vocab) {
   require_field(options.min_new_tokens >= 0, "min_new_tokens", "of 0 or more", options.min_new_tokens);
   require_field(within(options.presence_penalty, -2, 2), "presence_penalty", "in [-2, 2]", options.presence_penalty);
   require_field(within(options.frequency_penalty, -2, 2), "frequency_penalty", "in [-2, 2]", options.frequency_penalty);
+  require_field(options.top_logprobs >= 0, "top_logprobs", "of 0 or more", options.top_logprobs);
   for (const auto& [token, bias] : options.logit_bias) {
     detail::require_token("logit_bias", token, vocab);
     require_field(bias < infinity, "logit_bias", "to hold values that are finite or -inf", bias);
