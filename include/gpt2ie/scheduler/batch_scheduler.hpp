@@ -284,6 +284,7 @@ class BatchScheduler {
       const auto free_slot = std::find(slots_.begin(), slots_.end(), nullptr);
       if (free_slot == slots_.end()) return;
       Sequence& sequence = *waiting_.front();
+      if (!is_safe(sequence)) return;
       if (const Sequence* leader = find(sequence.leader);
           leader && leader->seq != SeqId::none && leader->length() == leader->prompt_tokens) {
         enter_slot(sequence, free_slot);
@@ -293,7 +294,7 @@ class BatchScheduler {
       const int rows = rows_for_prompts(prefill_rows);
       // A static batch starts together, even if its prompts need more steps than one.
       if (rows <= 0 && Slots::refills) return;
-      if (!is_safe(sequence) || !open(sequence)) return;
+      if (!open(sequence)) return;
       enter_slot(sequence, free_slot);
       insert_in_order(running_, sequence);
       place(sequence, rows);
@@ -304,8 +305,8 @@ class BatchScheduler {
   [[nodiscard]] bool is_safe(const Sequence& sequence) const {
     if (!is_protected(sequence)) return true;
     std::int64_t units = units_at_most(sequence);
-    for (const Sequence* other : running_) {
-      if (is_protected(*other)) units += units_at_most(*other);
+    for (const Sequence* other : slots_) {
+      if (other && is_protected(*other)) units += units_at_most(*other);
     }
     return units <= book_->capacity().total_units || units == units_at_most(sequence);
   }
