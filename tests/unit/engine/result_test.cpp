@@ -6,6 +6,9 @@
 TEST_CASE("finish reasons have OpenAI's names") {
   CHECK(gpt2ie::finish_reason_name(gpt2ie::FinishReason::stop) == "stop");
   CHECK(gpt2ie::finish_reason_name(gpt2ie::FinishReason::length) == "length");
+  CHECK(gpt2ie::finish_reason_name(gpt2ie::FinishReason::cancelled) == "cancelled");
+  CHECK(gpt2ie::finish_reason_name(gpt2ie::FinishReason::timeout) == "timeout");
+  CHECK(gpt2ie::finish_reason_name(gpt2ie::FinishReason::error) == "error");
   CHECK(gpt2ie::finish_reason_name(gpt2ie::FinishReason::none).empty());
 }
 
