@@ -12,6 +12,7 @@
 #include <gpt2ie/kv_cache/concepts.hpp>
 #include <gpt2ie/kv_cache/copy_timer.hpp>
 #include <gpt2ie/kv_cache/page_book.hpp>
+#include <gpt2ie/kv_cache/prefix_hash.hpp>
 #include <gpt2ie/kv_cache/slab.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
@@ -54,10 +55,10 @@ struct PagedView {
 
 namespace detail {
 
-template <class T, int PageTokens, class B>
+template <class T, int PageTokens, class Hash, class B>
 class PagedPool {
  public:
-  using book = PageBook<PageTokens>;
+  using book = PageBook<PageTokens, Hash>;
 
   PagedPool(B& backend, const ModelConfig& config, const Limits& limits)
       : config_(config),
@@ -104,21 +105,21 @@ class PagedPool {
 
 namespace kv {
 
-/// Sequences hold only the pages they use and may share them; at most PageTokens - 1 tokens of each are unused. An
-/// append copies nothing.
-template <class T, int PageTokens = 16>
+/// Sequences hold only the pages they use and share those of a common beginning; at most PageTokens - 1 tokens of each
+/// are unused. An append copies nothing. Hash says where shared pages are looked up, see PageHash.
+template <class T, int PageTokens = 16, class Hash = KeyedHash>
 struct Paged {
   using element = T;
-  using book = PageBook<PageTokens>;
+  using book = PageBook<PageTokens, Hash>;
   template <class B>
-  using pool = detail::PagedPool<T, PageTokens, B>;
+  using pool = detail::PagedPool<T, PageTokens, Hash, B>;
   static constexpr bool retains = true;
 };
 
 }  // namespace kv
 
-template <class T, int PageTokens>
-inline constexpr bool detail::refused<kv::Paged<T, PageTokens>> = PageTokens < 1;
+template <class T, int PageTokens, class Hash>
+inline constexpr bool detail::refused<kv::Paged<T, PageTokens, Hash>> = PageTokens < 1;
 
 static_assert(RetainingStorage<kv::Paged<float, 16>>);
 
