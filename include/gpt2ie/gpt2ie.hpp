@@ -15,6 +15,9 @@
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/error.hpp>
 #include <gpt2ie/core/step.hpp>
+#if GPT2IE_EXCEPTIONS
+#include <gpt2ie/engine/engine.hpp>
+#endif
 #include <gpt2ie/engine/generator.hpp>
 #include <gpt2ie/engine/presets.hpp>
 #include <gpt2ie/engine/score.hpp>
