@@ -114,7 +114,8 @@ class EngineWorker {
       places_.emplace(choice.sequence, Place{request, i});
     }
     for (std::size_t i = 0; i < request->choices.size(); ++i) {
-      if (request->choices[i].sequence == SequenceId::none) finish_unrun(request, i);
+      const typename Active::Choice& choice = request->choices[i];
+      if (choice.sequence == SequenceId::none && !choice.over) finish_unrun(request, i);
     }
   }
 
