@@ -35,7 +35,7 @@ void for_each_logits(Executor& executor, std::span<const Token> tokens, Visit&& 
          std::to_string(executor.limits().max_logit_rows) + " and " + std::to_string(executor.limits().max_rows));
   }
   const auto vocab = static_cast<std::size_t>(executor.config().vocab);
-  OpenSequence sequence(executor.book(), tokens);
+  OpenSequence sequence(executor.book(), {});  // no prompt, so that no token is taken from the cache without logits
   Step step;
   run_tokens(executor, sequence, tokens, executor.limits().max_logit_rows, true, step,
              [&](int position, std::span<const float> logits) {

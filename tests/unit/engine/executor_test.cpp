@@ -46,7 +46,7 @@ Small make_small(const Limits& limits) {
 /// The logits of every token, in chunks.
 std::vector<float> run_all(Small& executor, const std::vector<Token>& tokens, int chunk) {
   std::vector<float> all;
-  Sequence sequence(executor.book(), tokens);
+  Sequence sequence(executor.book(), {});
   Step step;
   gpt2ie::run_tokens(executor, sequence, tokens, chunk, true, step, [&](int position, std::span<const float> logits) {
     CHECK(static_cast<std::size_t>(position) * 101 == all.size());
@@ -112,7 +112,7 @@ TEST_CASE("chunks of any length give the same logits, to the bit") {
 TEST_CASE("run_tokens starts where the sequence ends, and gives the last token's logits alone if asked") {
   Small executor = make_small({.max_rows = 16, .max_logit_rows = 16});
   const std::vector<float> whole = run_all(executor, tokens, 16);
-  Sequence sequence(executor.book(), tokens);
+  Sequence sequence(executor.book(), {});
   Step step;
   int visits = 0;
   const auto visit = [&](int position, std::span<const float> logits) {
@@ -145,7 +145,7 @@ TEST_CASE("a step that the model refuses is rolled back") {
 
 TEST_CASE("a reservation is rolled back unless it is committed") {
   Small executor = make_small({.max_rows = 16});
-  Sequence sequence(executor.book(), tokens);
+  Sequence sequence(executor.book(), {});
   Step step;
   step.tokens = {1};
   step.positions = {0};

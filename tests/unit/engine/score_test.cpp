@@ -15,6 +15,7 @@
 #include <gpt2ie/engine/score.hpp>
 #include <gpt2ie/kv_cache/contiguous.hpp>
 #include <gpt2ie/kv_cache/no_cache.hpp>
+#include <gpt2ie/kv_cache/paged.hpp>
 
 #include "support/random_checkpoint.hpp"
 #include "unit/core/error_code.hpp"
@@ -69,6 +70,14 @@ TEST_CASE("every token is visited once, in order, whatever fits in a step") {
     CHECK(next == 7);
     CHECK(executor.book().capacity().free_units == 1);
   }
+}
+
+TEST_CASE("a text that the cache holds already gets the same scores") {
+  using Paged = gpt2ie::Executor<Backend, gpt2ie::attention::Standard, gpt2ie::kv::Paged<float, 4>>;
+  Paged executor = make_small<Paged>({.max_rows = 16, .max_logit_rows = 3});
+  const std::vector<float> first = gpt2ie::score(executor, tokens);
+  CHECK(first.size() == tokens.size() - 1);
+  CHECK(gpt2ie::score(executor, tokens) == first);
 }
 
 TEST_CASE("without a cache the whole text is one step, which the limits must allow") {
