@@ -209,7 +209,7 @@ double product_rate(const Task& task) {
   const std::vector<float> x(static_cast<std::size_t>(rows * std::max(config.n_embd, config.n_inner)), 0.5f);
   std::vector<float> y(static_cast<std::size_t>(rows) *
                        static_cast<std::size_t>(std::max({config.vocab, config.n_inner, 3 * config.n_embd})));
-  const auto multiply = [&](const PanelMatrix& matrix) { cpu.linear(matrix, x.data(), rows, y.data(), {}); };
+  const auto multiply = [&](const auto& matrix) { cpu.linear(matrix, x.data(), rows, y.data(), {}); };
   const Clock::time_point start = Clock::now();
   for (int layer = 0; layer < config.n_layer; ++layer) {
     multiply(weights.layer(layer).c_attn.matrix);

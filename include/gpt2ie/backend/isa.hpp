@@ -8,15 +8,30 @@
 
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
 #define GPT2IE_X86_KERNELS 1
+#include <cpuid.h>
 #else
 #define GPT2IE_X86_KERNELS 0
 #endif
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
+namespace detail {
+
+/// Not all compilers know the name of F16C.
+[[nodiscard]] inline bool has_f16c() {
+#if GPT2IE_X86_KERNELS
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace detail
+
 enum class Isa {
   portable,  ///< what the compiler makes of plain code
-  avx2,      ///< AVX2 with FMA
+  avx2,      ///< AVX2 with FMA and F16C
 };
 
 [[nodiscard]] inline std::string_view isa_name(Isa isa) {
@@ -34,7 +49,7 @@ enum class Isa {
   switch (isa) {
     case Isa::avx2:
 #if GPT2IE_X86_KERNELS
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && detail::has_f16c();
 #else
       return false;
 #endif

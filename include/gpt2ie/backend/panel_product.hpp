@@ -15,15 +15,19 @@
 #include <gpt2ie/backend/panel_product_args.hpp>
 #include <gpt2ie/backend/panel_product_avx2.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/float4.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
 /// For compilers and processors without a kernel of their own, and the oracle of those that have one.
+template <PlainElement W>
 struct PanelProductPortable {
-  static void multiply(const PanelProductArgs& args) {
+  using Args = PanelProductArgs<W>;
+
+  static void multiply(const Args& args) {
     const int slice = panel_slice(args.rows, 8);
-    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * PanelProductArgs::width, 0.0f);
+    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * Args::width, 0.0f);
     for (int k = 0; k < args.in; k += slice) {
       const int depth = std::min(slice, args.in - k);
       for (int p = 0; p < args.panels; ++p) {
@@ -37,36 +41,38 @@ struct PanelProductPortable {
  private:
   /// Adds Rows rows from r on, times `depth` rows of panel p from k on, to their sums.
   template <int Rows>
-  static void multiply_rows(const PanelProductArgs& args, int p, int r, int k, int depth) {
+  static void multiply_rows(const Args& args, int p, int r, int k, int depth) {
     const float* x = args.row(r) + k;
-    const float* panel = args.panel(p, k);
+    const W* panel = args.panel(p, k);
     float* sums = args.sums_of(p, r);
     Float4 sum[Rows][4];
     for (int i = 0; i < Rows; ++i) {
-      for (int c = 0; c < 4; ++c) sum[i][c] = load4(sums + i * PanelProductArgs::width + 4 * c);
+      for (int c = 0; c < 4; ++c) sum[i][c] = load4(sums + i * Args::width + 4 * c);
     }
     for (int j = 0; j < depth; ++j) {
-      const float* w = panel + static_cast<std::ptrdiff_t>(j) * PanelProductArgs::width;
+      const W* w = panel + static_cast<std::ptrdiff_t>(j) * Args::width;
       for (int i = 0; i < Rows; ++i) {
         const Float4 factor = broadcast4(x[static_cast<std::ptrdiff_t>(i) * args.in + j]);
         for (int c = 0; c < 4; ++c) sum[i][c] = madd4(factor, load4(w + 4 * c), sum[i][c]);
       }
     }
     for (int i = 0; i < Rows; ++i) {
-      for (int c = 0; c < 4; ++c) store4(sums + i * PanelProductArgs::width + 4 * c, sum[i][c]);
+      for (int c = 0; c < 4; ++c) store4(sums + i * Args::width + 4 * c, sum[i][c]);
     }
   }
 };
 
-using PanelProduct = void (*)(const PanelProductArgs&);
+template <PlainElement W>
+using PanelProduct = void (*)(const PanelProductArgs<W>&);
 
 /// Precondition: has_isa(isa).
-[[nodiscard]] inline PanelProduct panel_product(Isa isa) {
+template <PlainElement W>
+[[nodiscard]] PanelProduct<W> panel_product(Isa isa) {
 #if GPT2IE_X86_KERNELS
-  if (isa == Isa::avx2) return &PanelProductAvx2<>::multiply;
+  if (isa == Isa::avx2) return &PanelProductAvx2<W>::multiply;
 #endif
   static_cast<void>(isa);
-  return &PanelProductPortable::multiply;
+  return &PanelProductPortable<W>::multiply;
 }
 
 }  // namespace gpt2ie::inline GPT2IE_ABI::detail

@@ -9,19 +9,20 @@
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
 /// sums[panels, rows, 16] = x[rows, in] times neighbouring panels of weights, each [in][16].
+template <class W>
 struct PanelProductArgs {
   static constexpr int width = 16;
   /// What a call takes at most: sums are the caller's scratch.
   static constexpr int most_rows = 64, most_panels = 4;
 
-  const float* weights;  ///< the first panel; the others follow
+  const W* weights;  ///< the first panel; the others follow
   int panels, in;
   const float* x;
   int rows;
   float* sums;
 
   [[nodiscard]] const float* row(int r) const { return x + static_cast<std::ptrdiff_t>(r) * in; }
-  [[nodiscard]] const float* panel(int p, int k) const {
+  [[nodiscard]] const W* panel(int p, int k) const {
     return weights + (static_cast<std::ptrdiff_t>(p) * in + k) * width;
   }
   [[nodiscard]] float* sums_of(int p, int r) const {

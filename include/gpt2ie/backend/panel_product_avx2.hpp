@@ -14,19 +14,22 @@
 
 #include <gpt2ie/backend/panel_product_args.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
 /// Static members of a class template, each with the attribute: the form that GCC, Clang and nvcc all compile for the
 /// instruction set named, in a binary that is built for another.
-template <class Unused = void>
+template <PlainElement W>
 struct PanelProductAvx2 {
-  __attribute__((target("avx2,fma"))) static void multiply(const PanelProductArgs& args) {
+  using Args = PanelProductArgs<W>;
+
+  __attribute__((target("avx2,fma,f16c"))) static void multiply(const Args& args) {
     if (args.rows == 1 && args.panels == 4) return multiply_row(args);
     const int slice = panel_slice(args.rows, 32);
     // Groups of up to six rows, as even as can be: twelve sums of eight lanes each keep both units for FMA busy.
     const int groups = (args.rows + most - 1) / most;
-    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * PanelProductArgs::width, 0.0f);
+    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * Args::width, 0.0f);
     for (int k = 0; k < args.in; k += slice) {
       const int depth = std::min(slice, args.in - k);
       for (int p = 0; p < args.panels; ++p) {
@@ -42,16 +45,27 @@ struct PanelProductAvx2 {
  private:
   static constexpr int most = 6;
 
+  /// Eight weights as floats.
+  __attribute__((target("avx2,fma,f16c"))) static __m256 load(const W* from) {
+    if constexpr (one_of<W, float>) {
+      return _mm256_loadu_ps(from);
+    } else {
+      const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+      if constexpr (one_of<W, f16>) return _mm256_cvtph_ps(halves);
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+    }
+  }
+
   /// One row by four panels at once: four streams of reads.
-  __attribute__((target("avx2,fma"))) static void multiply_row(const PanelProductArgs& args) {
+  __attribute__((target("avx2,fma,f16c"))) static void multiply_row(const Args& args) {
     __m256 low[4], high[4];
     for (int p = 0; p < 4; ++p) low[p] = high[p] = _mm256_setzero_ps();
     for (int k = 0; k < args.in; ++k) {
       const __m256 factor = _mm256_broadcast_ss(args.x + k);
       for (int p = 0; p < 4; ++p) {
-        const float* w = args.panel(p, k);
-        low[p] = _mm256_fmadd_ps(factor, _mm256_loadu_ps(w), low[p]);
-        high[p] = _mm256_fmadd_ps(factor, _mm256_loadu_ps(w + 8), high[p]);
+        const W* w = args.panel(p, k);
+        low[p] = _mm256_fmadd_ps(factor, load(w), low[p]);
+        high[p] = _mm256_fmadd_ps(factor, load(w + 8), high[p]);
       }
     }
     for (int p = 0; p < 4; ++p) {
@@ -60,8 +74,8 @@ struct PanelProductAvx2 {
     }
   }
 
-  __attribute__((target("avx2,fma"))) static void multiply_group(const PanelProductArgs& args, int count, int p, int r,
-                                                                 int k, int depth) {
+  __attribute__((target("avx2,fma,f16c"))) static void multiply_group(const Args& args, int count, int p, int r, int k,
+                                                                      int depth) {
     switch (count) {
       case 1:
         return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 1>{});
@@ -81,14 +95,14 @@ struct PanelProductAvx2 {
   /// Adds sizeof...(I) rows from r on, times `depth` rows of panel p from k on, to their sums. Folds in place of loops:
   /// a compiler that leaves one of these loops standing keeps the sums in memory, at a third of the speed.
   template <int... I>
-  __attribute__((target("avx2,fma"))) static void multiply_rows(const PanelProductArgs& args, int p, int r, int k,
-                                                                int depth, std::integer_sequence<int, I...> /*rows*/) {
+  __attribute__((target("avx2,fma,f16c"))) static void multiply_rows(const Args& args, int p, int r, int k, int depth,
+                                                                     std::integer_sequence<int, I...> /*rows*/) {
     const float* x[] = {args.row(r + I) + k...};
-    const float* w = args.panel(p, k);
+    const W* w = args.panel(p, k);
     float* sums[] = {args.sums_of(p, r + I)...};
     __m256 low[] = {_mm256_loadu_ps(sums[I])...}, high[] = {_mm256_loadu_ps(sums[I] + 8)...};
-    for (int j = 0; j < depth; ++j, w += PanelProductArgs::width) {
-      const __m256 w_low = _mm256_loadu_ps(w), w_high = _mm256_loadu_ps(w + 8);
+    for (int j = 0; j < depth; ++j, w += Args::width) {
+      const __m256 w_low = load(w), w_high = load(w + 8);
       ((low[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_low, low[I]),
         high[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_high, high[I])),
        ...);

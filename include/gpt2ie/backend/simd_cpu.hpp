@@ -20,17 +20,19 @@
 namespace gpt2ie::inline GPT2IE_ABI {
 namespace backend {
 
-/// W: precision of the weights; float.
+/// W: precision of the weights; float, bf16 or f16. They become floats on their way into a product, so a half keeps all
+/// of its digits and sums are those of floats.
 ///
 /// A row's results have the same bits in any batch, chunk or number of threads, within one binary and one instruction
 /// set.
 template <class W>
 class SimdCpu : public HostBackend {
-  static_assert(one_of<W, float>, "gpt2ie: backend::SimdCpu<W>: W is the precision of the weights, and it is float");
+  static_assert(PlainElement<W>,
+                "gpt2ie: backend::SimdCpu<W>: W is the precision of the weights, one of float, bf16 and f16");
 
  public:
   using weight_type = W;
-  using matrix = PanelMatrix;
+  using matrix = PanelMatrix<W>;
   static constexpr bool row_invariant = true;
 
   /// threads: 0 stands for one per processor. isa: the best that this processor runs, unless a program wants another.
@@ -40,7 +42,7 @@ class SimdCpu : public HostBackend {
       fail(errc::unsupported, "a processor with " + std::string(isa_name(isa)),
            "one with " + std::string(isa_name(best_isa())));
     }
-    product_ = detail::panel_product(isa);
+    product_ = detail::panel_product<W>(isa);
   }
 
   [[nodiscard]] Isa isa() const { return isa_; }
@@ -59,9 +61,10 @@ class SimdCpu : public HostBackend {
     return packed;
   }
 
-  /// y must not be x or the residual. Cost: 2 * rows * in * out operations, in * out * 4 bytes read; allocates nothing.
+  /// y must not be x or the residual. Cost: 2 * rows * in * out operations, in * out * sizeof(W) bytes read; allocates
+  /// nothing.
   void linear(const matrix& w, const float* x, int rows, float* y, const Epilogue& epilogue) const {
-    using Args = detail::PanelProductArgs;
+    using Args = detail::PanelProductArgs<W>;
     constexpr int group = Args::most_panels, block = Args::most_rows;
     const std::size_t cost =
         static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * std::size_t{group * matrix::width};
@@ -91,10 +94,10 @@ class SimdCpu : public HostBackend {
              float* y) const {
     const int n = wte.in();
     for (int r = 0; r < rows; ++r) {
-      const float* word = wte.column(tokens[r]);
-      const float* place = wpe.column(positions[r]);
+      const W* word = wte.column(tokens[r]);
+      const W* place = wpe.column(positions[r]);
       float* to = y + static_cast<std::ptrdiff_t>(r) * n;
-      for (int i = 0; i < n; ++i) to[i] = word[i * matrix::width] + place[i * matrix::width];
+      for (int i = 0; i < n; ++i) to[i] = to_float(word[i * matrix::width]) + to_float(place[i * matrix::width]);
     }
   }
 
@@ -126,11 +129,11 @@ class SimdCpu : public HostBackend {
       for (int c = 0; c < count; ++c) {
         source.read_row(first + c, columns.data() + static_cast<std::ptrdiff_t>(c) * source.in);
       }
-      float* panel = packed.panel(first / matrix::width);
+      W* panel = packed.panel(first / matrix::width);
       for (int k = 0; k < source.in; ++k) {
         for (int c = 0; c < count; ++c) {
-          panel[k * matrix::width + c] =
-              columns[static_cast<std::size_t>(c) * static_cast<std::size_t>(source.in) + static_cast<std::size_t>(k)];
+          panel[k * matrix::width + c] = from_float<W>(
+              columns[static_cast<std::size_t>(c) * static_cast<std::size_t>(source.in) + static_cast<std::size_t>(k)]);
         }
       }
     }
@@ -149,12 +152,12 @@ class SimdCpu : public HostBackend {
   }
 
   Isa isa_;
-  detail::PanelProduct product_;
+  detail::PanelProduct<W> product_;
 };
 
 }  // namespace backend
 
 template <class W>
-inline constexpr bool detail::refused<backend::SimdCpu<W>> = !one_of<W, float>;
+inline constexpr bool detail::refused<backend::SimdCpu<W>> = !PlainElement<W>;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -10,11 +10,15 @@
 #include <gpt2ie/backend/panel_product.hpp>
 
 using namespace gpt2ie;
-using gpt2ie::detail::panel_product;
 
 namespace {
 
-constexpr int width = gpt2ie::detail::PanelProductArgs::width;
+constexpr int width = gpt2ie::detail::PanelProductArgs<float>::width;
+
+template <class W>
+auto product(Isa isa) {
+  return gpt2ie::detail::panel_product<W>(isa);
+}
 
 /// Those that this processor runs.
 std::vector<Isa> isas() {
@@ -43,7 +47,7 @@ TEST_CASE("each sum runs over its rows in ascending order") {
   for (const Isa isa : isas()) {
     CAPTURE(isa_name(isa));
     float sums[2 * width];
-    panel_product(isa)({.weights = w.data(), .panels = 1, .in = 3, .x = x, .rows = 2, .sums = sums});
+    product<float>(isa)({.weights = w.data(), .panels = 1, .in = 3, .x = x, .rows = 2, .sums = sums});
     CHECK(sums[0] == 0.0f);
     CHECK(sums[width] == 1.0f);
   }
@@ -56,7 +60,7 @@ TEST_CASE("slices, groups of panels and groups of rows change no bit") {
     CAPTURE(isa_name(isa));
     const auto sums_of = [&](int count, int rows) {
       std::vector<float> sums(static_cast<std::size_t>(count * rows * width));
-      panel_product(isa)(
+      product<float>(isa)(
           {.weights = w.data(), .panels = count, .in = in, .x = x.data(), .rows = rows, .sums = sums.data()});
       return sums;
     };
@@ -78,7 +82,7 @@ TEST_CASE("each instruction set agrees with double arithmetic") {
   for (const Isa isa : isas()) {
     CAPTURE(isa_name(isa));
     std::vector<float> sums(panels * rows * width);
-    panel_product(isa)(
+    product<float>(isa)(
         {.weights = w.data(), .panels = panels, .in = in, .x = x.data(), .rows = rows, .sums = sums.data()});
     double worst = 0;
     for (int p = 0; p < panels; ++p) {
@@ -95,5 +99,32 @@ TEST_CASE("each instruction set agrees with double arithmetic") {
       }
     }
     CHECK(worst < 1e-4);
+  }
+}
+
+TEST_CASE_TEMPLATE("halves give the bits of the floats that they stand for", W, bf16, f16) {
+  constexpr int in = 130, panels = 4;
+  const std::vector<float> exact = fractions(in * panels * width, 23), x = fractions(9 * in, 29);
+  std::vector<W> halves;
+  std::vector<float> widened;
+  for (const float w : exact) {
+    halves.push_back(from_float<W>(w));
+    widened.push_back(to_float(halves.back()));
+  }
+  for (const Isa isa : isas()) {
+    for (const int rows : {1, 2, 5, 9}) {
+      CAPTURE(isa_name(isa));
+      CAPTURE(rows);
+      std::vector<float> sums(static_cast<std::size_t>(panels * rows * width)), expected(sums.size());
+      product<W>(isa)(
+          {.weights = halves.data(), .panels = panels, .in = in, .x = x.data(), .rows = rows, .sums = sums.data()});
+      product<float>(isa)({.weights = widened.data(),
+                           .panels = panels,
+                           .in = in,
+                           .x = x.data(),
+                           .rows = rows,
+                           .sums = expected.data()});
+      CHECK(sums == expected);
+    }
   }
 }

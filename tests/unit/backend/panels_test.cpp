@@ -8,7 +8,7 @@
 
 #include <gpt2ie/backend/panels.hpp>
 
-using gpt2ie::PanelMatrix;
+using PanelMatrix = gpt2ie::PanelMatrix<float>;
 
 TEST_CASE("rows go in, columns come out, and the last panel is filled with zeros") {
   constexpr int in = 3;
