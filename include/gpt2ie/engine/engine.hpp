@@ -94,13 +94,15 @@ class BasicEngine {
 
   /// Puts a request in the queue, first come first served among those of one priority. Costs no work of the model.
   /// Errors, before anything is queued: bad_request, bad_text, no_fit for a prompt beyond the context, or prompt and
-  /// answer beyond the whole cache; unavailable while draining or after a fatal error.
+  /// answer beyond the whole cache; unavailable while draining, after a fatal error, and in callbacks of an engine that
+  /// is being destroyed.
   std::variant<Handle, QueueFull> submit(Request request) {
     std::shared_ptr<Active> active = prepare(std::move(request));
     Handle handle(active->state, [mailbox = mailbox_, state = active->state] { mailbox->cancel(state); });
     {
       const std::scoped_lock lock(mailbox_->mutex);
       if (mailbox_->cause) fail(errc::unavailable, "a running engine", "one that failed: " + cause_text());
+      if (mailbox_->stop) fail(errc::unavailable, "a running engine", "one that is being destroyed");
       if (mailbox_->draining) fail(errc::unavailable, "an engine that takes requests", "one that is draining");
       if (mailbox_->queued >= options_.max_queued) {
         ++mailbox_->refused;
@@ -122,7 +124,7 @@ class BasicEngine {
     mailbox_->draining = true;
     if (std::this_thread::get_id() == thread_.get_id()) return false;
     const auto done = [this] { return mailbox_->unfinished == 0; };
-    if (mailbox_->changed.wait_for(lock, patience, done)) return true;
+    if (mailbox_->changed.wait_until(lock, detail::deadline_after(patience), done)) return true;
     mailbox_->cancel_all = true;
     mailbox_->arrived.notify_one();
     mailbox_->changed.wait(lock, done);
@@ -183,6 +185,7 @@ class BasicEngine {
     }
     check_prompt(active->prompt, config().vocab);
     validate(request.options, config().vocab);
+    if (!Storage::retains && request.prompt_logprobs) check_scoring(active->prompt.size());
     const int context = worker_.scheduler().checked_length(active->prompt.size(), request.options.max_new_tokens);
     if (!request.options.seed) request.options.seed = fresh_seed();  // one for all choices
     for (int i = 0; i < request.n; ++i) {
@@ -192,9 +195,18 @@ class BasicEngine {
     }
     active->open = active->choices.size();
     active->salt = salt_of(request.cache_salt);
-    if (request.timeout) active->deadline = detail::EngineClock::now() + *request.timeout;
+    if (request.timeout) active->deadline = detail::deadline_after(*request.timeout);
     active->request = std::move(request);
     return active;
+  }
+
+  /// A cache that keeps nothing needs all rows of logits in one step.
+  void check_scoring(std::size_t prompt) const {
+    if (prompt <= static_cast<std::size_t>(limits().max_logit_rows)) return;
+    fail(errc::no_fit,
+         "prompt_logprobs of at most Limits::max_logit_rows = " + std::to_string(limits().max_logit_rows) +
+             " tokens, as a cache that does not retain needs them in one step",
+         std::to_string(prompt));
   }
 
   /// A number that nobody can aim at from outside.

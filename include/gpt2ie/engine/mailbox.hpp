@@ -2,6 +2,7 @@
 /// What an engine's thread and its callers share, and a request on the engine's side.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -23,6 +24,12 @@
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
 using EngineClock = std::chrono::steady_clock;
+
+/// So much later than now. A duration that the clock can't hold, such as the longest there is, counts as a century.
+inline EngineClock::time_point deadline_after(std::chrono::milliseconds duration) {
+  constexpr std::chrono::milliseconds century = std::chrono::hours(24 * 36525);
+  return EngineClock::now() + std::clamp(duration, std::chrono::milliseconds(0), century);
+}
 
 /// A request between submit and its end. Made on the caller's thread, then the engine's alone.
 template <class Order>

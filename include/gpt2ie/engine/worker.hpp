@@ -215,6 +215,9 @@ class EngineWorker {
   void start(Active& request, SequenceId sequence) {
     request.started = true;
     request.cached_tokens = static_cast<std::size_t>(scheduler_.matched(sequence));
+    leave_queue();
+  }
+  void leave_queue() {
     const std::scoped_lock lock(mailbox_->mutex);
     --mailbox_->queued;
   }
@@ -320,8 +323,9 @@ class EngineWorker {
       close(*request, choice);
       if (error) continue;
       try {
-        Piece piece{.choice = static_cast<int>(i), .finish_reason = reason};
+        Piece piece{.choice = static_cast<int>(i)};
         choice.answer.read_text(piece.text);
+        piece.finish_reason = choice.answer.result().finish_reason;
         send(*request, std::move(piece));
       } catch (...) {
         error = std::current_exception();
@@ -352,10 +356,10 @@ class EngineWorker {
        : reason == FinishReason::timeout   ? stats_.timed_out
                                            : stats_.finished);
     publish();  // so that who sees the request over sees it counted
+    if (!request->started) leave_queue();
     request->state->finish(std::move(completion), std::move(error));
     {
       const std::scoped_lock lock(mailbox_->mutex);
-      if (!request->started) --mailbox_->queued;
       --mailbox_->unfinished;
     }
     mailbox_->changed.notify_all();
@@ -365,10 +369,14 @@ class EngineWorker {
     {
       const std::scoped_lock lock(mailbox_->mutex);
       mailbox_->cause = cause;
-      submitted_.swap(mailbox_->submitted);
+      // Those that were being accepted are among the submitted ones still.
+      submitted_.insert(submitted_.end(), mailbox_->submitted.begin(), mailbox_->submitted.end());
+      mailbox_->submitted.clear();
     }
     scheduler_.rollback();
-    for (const std::shared_ptr<Active>& request : submitted_) active_.emplace(request->state.get(), request);
+    for (const std::shared_ptr<Active>& request : submitted_) {
+      if (request->open > 0) active_.emplace(request->state.get(), request);
+    }
     submitted_.clear();
     end_all(FinishReason::error, cause);
     publish();
