@@ -36,9 +36,9 @@ inline KnownChoice known_choice(const gpt2ie::GenerateResult& result) {
 
 struct KnownRequest {
   std::vector<gpt2ie::Token> prompt;
-  gpt2ie::GenerateOptions options;     // with a seed
-  std::vector<KnownChoice> choices;    // 1 to 3
-  std::vector<float> prompt_logprobs;  // of all tokens but the first
+  gpt2ie::GenerateOptions options;          // with a seed
+  std::vector<KnownChoice> choices = {};    // 1 to 3
+  std::vector<float> prompt_logprobs = {};  // of all tokens but the first
 };
 
 inline constexpr int longest_known = 48;  // tokens of prompt and answer

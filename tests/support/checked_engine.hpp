@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -21,6 +23,31 @@ gpt2ie::Handle submit(Engine& engine, gpt2ie::Request request) {
   REQUIRE(std::holds_alternative<gpt2ie::Handle>(submitted));
   return std::get<gpt2ie::Handle>(submitted);
 }
+
+/// A request that keeps the engine's thread waiting from its first token until it is opened: what is submitted before
+/// that runs together.
+class Gate {
+ public:
+  template <class Engine>
+  explicit Gate(Engine& engine)
+      : handle_(submit(engine, {.prompt = std::vector<gpt2ie::Token>{1},
+                                .options = {.max_new_tokens = 1},
+                                .on_piece = [opened = opened_.get_future().share()](const gpt2ie::Piece& /*piece*/) {
+                                  opened.wait();
+                                }})) {}
+  ~Gate() { open(); }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  void open() {
+    if (!std::exchange(open_, true)) opened_.set_value();
+  }
+
+ private:
+  bool open_ = false;
+  std::promise<void> opened_;
+  gpt2ie::Handle handle_;
+};
 
 /// An engine that is checked at every step, and drained and checked at its end.
 template <class Engine>
