@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "bench/machine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include <gpt2ie/backend/isa.hpp>
+#include <gpt2ie/core/float4.hpp>
+#include <gpt2ie/core/host_buffer.hpp>
+#include <gpt2ie/core/thread_pool.hpp>
+
+#if GPT2IE_X86_KERNELS
+#include <immintrin.h>
+#endif
+
+namespace gpt2ie_example {
+
+using namespace gpt2ie;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double middle(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+/// Reads four neighbouring quarters in turn, as the fastest readers do. The sum keeps the reads alive.
+float read_all(const float* from, std::size_t count) {
+  const std::size_t quarter = count / 4 / 16 * 16;
+  Float4 sum[4] = {};
+  for (std::size_t i = 0; i < quarter; i += 16) {
+    for (std::size_t stream = 0; stream < 4; ++stream) {
+      for (std::size_t j = 0; j < 16; j += 4) sum[stream] += load4(from + stream * quarter + i + j);
+    }
+  }
+  const Float4 all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  return all[0] + all[1] + all[2] + all[3];
+}
+
+constexpr long rounds = 2'000'000;
+constexpr int chains = 12;  // more than latency times the units there are, fewer than registers
+
+/// Chains of fused pairs that wait for nothing but the units. Returns a value that depends on all of them.
+template <class Unused = void>
+struct PeakLoop {
+  static double operations() { return 2.0 * 4 * chains * rounds; }
+  static float run(float seed) {
+    Float4 sum[chains];
+    for (int i = 0; i < chains; ++i) sum[i] = broadcast4(seed * static_cast<float>(i));
+    const Float4 factor = broadcast4(0.999f), term = broadcast4(1e-3f);
+    for (long round = 0; round < rounds; ++round) {
+      for (int i = 0; i < chains; ++i) sum[i] = madd4(sum[i], factor, term);
+    }
+    float all = 0;
+    for (int i = 0; i < chains; ++i) all += sum[i][0];
+    return all;
+  }
+};
+
+#if GPT2IE_X86_KERNELS
+template <class Unused = void>
+struct PeakLoopAvx2 {
+  static double operations() { return 2.0 * 8 * chains * rounds; }
+  __attribute__((target("avx2,fma"))) static float run(float seed) {
+    __m256 sum[chains];
+    for (int i = 0; i < chains; ++i) sum[i] = _mm256_set1_ps(seed * static_cast<float>(i));
+    const __m256 factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(1e-3f);
+    for (long round = 0; round < rounds; ++round) {
+      for (int i = 0; i < chains; ++i) sum[i] = _mm256_fmadd_ps(sum[i], factor, term);
+    }
+    float all = 0;
+    for (int i = 0; i < chains; ++i) all += _mm256_cvtss_f32(sum[i]);
+    return all;
+  }
+};
+#endif
+
+template <class Loop>
+double peak(ThreadPool& pool) {
+  std::vector<double> rates;
+  std::vector<float> results(static_cast<std::size_t>(pool.threads()));
+  for (int attempt = 0; attempt < 7; ++attempt) {
+    const Clock::time_point start = Clock::now();
+    pool.parallel_for(pool.threads(), 1, [&](int i) {
+      results[static_cast<std::size_t>(i)] = Loop::run(static_cast<float>(attempt + i) * 1e-3f);
+    });
+    rates.push_back(Loop::operations() * pool.threads() / seconds_since(start));
+  }
+  return middle(std::move(rates));
+}
+
+}  // namespace
+
+MachineLimits measure_machine(int threads) {
+  ThreadPool pool(threads);
+  MachineLimits limits;
+
+  constexpr std::size_t floats = std::size_t{128} << 20;
+  HostBuffer<float> memory(floats);
+  const int parts = threads * 8;
+  const std::size_t part = floats / static_cast<std::size_t>(parts);
+  std::fill_n(memory.data(), floats, 1.0f);
+  std::vector<float> sums(static_cast<std::size_t>(parts));
+  std::vector<double> rates;
+  for (int attempt = 0; attempt < 9; ++attempt) {
+    const Clock::time_point start = Clock::now();
+    pool.parallel_for(parts, 1, [&](int i) {
+      sums[static_cast<std::size_t>(i)] = read_all(memory.data() + static_cast<std::size_t>(i) * part, part);
+    });
+    rates.push_back(static_cast<double>(part) * parts * sizeof(float) / seconds_since(start));
+  }
+  limits.bytes_per_second = middle(std::move(rates));
+
+#if GPT2IE_X86_KERNELS
+  if (best_isa() == Isa::avx2) {
+    limits.operations_per_second = peak<PeakLoopAvx2<>>(pool);
+    return limits;
+  }
+#endif
+  limits.operations_per_second = peak<PeakLoop<>>(pool);
+  return limits;
+}
+
+}  // namespace gpt2ie_example
