@@ -43,21 +43,16 @@ Variant variant(std::string name, const Task& task) {
   using Gpt2 = Generator<Cpu, Attention<Policy>, KVCache<Storage>>;
   Limits limits = generator_limits;
   limits.max_length = static_cast<int>(task.prompt.size()) + task.new_tokens;
-  auto gpt2 = std::make_shared<Gpt2>(task.weights, task.tokenizer, Cpu(task.threads), limits);
   const GenerateOptions greedy{.max_new_tokens = task.new_tokens, .temperature = 0, .ignore_eos = true};
-  return {std::move(name), [gpt2, greedy, prompt = task.prompt] {
+  return {std::move(name), [=] {
             using Clock = std::chrono::steady_clock;
-            const auto& executor = std::as_const(*gpt2).executor();
-            const std::uint64_t rows = executor.counters().rows;
-            const CopyCount copies = executor.pool().copies();
+            // A new one each time: its cache holds nothing of the run before.
+            Gpt2 gpt2(task.weights, task.tokenizer, Cpu(task.threads), limits);
             const Clock::time_point start = Clock::now();
-            GenerateResult result = gpt2->generate(prompt, greedy);
+            GenerateResult result = gpt2.generate(task.prompt, greedy);
             const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-            return Run{
-                std::move(result),
-                seconds,
-                executor.counters().rows - rows,
-                {executor.pool().copies().bytes - copies.bytes, executor.pool().copies().seconds - copies.seconds}};
+            const auto& executor = gpt2.executor();
+            return Run{std::move(result), seconds, executor.counters().rows, executor.pool().copies()};
           }};
 }
 
