@@ -87,6 +87,7 @@ refuses(2 "--sigma: expected a number, 0 or more, found .-1." --sigma -1)
 refuses(2 "--rate" --rate -1)
 refuses(2 "--row-ms" --row-ms inf)
 refuses(2 "--max-length" --max-length 1)
+refuses(2 "a step that takes more than 0 seconds" --step-ms 0 --row-ms 0 --context-us 0)
 refuses(2 "a memory of at least 1024 tokens, which the longest sequence may take, found 1000" --memory 1000)
 refuses(2 "--rate excludes --trace|--trace excludes --rate" --trace
         ${WORK}/trace --rate 2)

@@ -207,6 +207,7 @@ inline void check(std::span<const SimulatedRequest> requests, const SimulationOp
   for (const double seconds : {cost.step, cost.row, cost.context_token, cost.moved_token}) {
     require(std::isfinite(seconds) && seconds >= 0, "costs of at least 0 seconds", std::to_string(seconds));
   }
+  require(cost.step + cost.row + cost.context_token > 0, "a step that takes more than 0 seconds", "costs of 0");
   require(!requests.empty(), "at least 1 request", "none");
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const SimulatedRequest& request = requests[i];

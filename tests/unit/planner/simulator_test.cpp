@@ -176,4 +176,6 @@ TEST_CASE("what can't be simulated is refused with both numbers") {
   options = seconds_are_steps();
   options.cost.row = -1;
   refused(one, options);
+  options.cost = {0, 0, 0, 1};
+  refused(one, options);
 }
