@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <gpt2ie/backend/isa.hpp>
@@ -46,37 +47,32 @@ float read_all(const float* from, std::size_t count) {
 constexpr long rounds = 2'000'000;
 constexpr int chains = 12;  // more than latency times the units there are, fewer than registers
 
-/// Chains of fused pairs that wait for nothing but the units. Returns a value that depends on all of them.
+/// Chains of fused pairs that wait for nothing but the units; folds, so that every compiler keeps them in registers.
+/// Returns a value that depends on all of them.
 template <class Unused = void>
 struct PeakLoop {
-  static double operations() { return 2.0 * 4 * chains * rounds; }
-  static float run(float seed) {
-    Float4 sum[chains];
-    for (int i = 0; i < chains; ++i) sum[i] = broadcast4(seed * static_cast<float>(i));
+  static constexpr int width = 4;
+
+  template <int... I>
+  static float run(float seed, std::integer_sequence<int, I...> /*chains*/) {
+    Float4 sum[] = {broadcast4(seed * static_cast<float>(I))...};
     const Float4 factor = broadcast4(0.999f), term = broadcast4(1e-3f);
-    for (long round = 0; round < rounds; ++round) {
-      for (int i = 0; i < chains; ++i) sum[i] = madd4(sum[i], factor, term);
-    }
-    float all = 0;
-    for (int i = 0; i < chains; ++i) all += sum[i][0];
-    return all;
+    for (long round = 0; round < rounds; ++round) ((sum[I] = madd4(sum[I], factor, term)), ...);
+    return (sum[I][0] + ...);
   }
 };
 
 #if GPT2IE_X86_KERNELS
 template <class Unused = void>
 struct PeakLoopAvx2 {
-  static double operations() { return 2.0 * 8 * chains * rounds; }
-  __attribute__((target("avx2,fma"))) static float run(float seed) {
-    __m256 sum[chains];
-    for (int i = 0; i < chains; ++i) sum[i] = _mm256_set1_ps(seed * static_cast<float>(i));
+  static constexpr int width = 8;
+
+  template <int... I>
+  __attribute__((target("avx2,fma"))) static float run(float seed, std::integer_sequence<int, I...> /*chains*/) {
+    __m256 sum[] = {_mm256_set1_ps(seed * static_cast<float>(I))...};
     const __m256 factor = _mm256_set1_ps(0.999f), term = _mm256_set1_ps(1e-3f);
-    for (long round = 0; round < rounds; ++round) {
-      for (int i = 0; i < chains; ++i) sum[i] = _mm256_fmadd_ps(sum[i], factor, term);
-    }
-    float all = 0;
-    for (int i = 0; i < chains; ++i) all += _mm256_cvtss_f32(sum[i]);
-    return all;
+    for (long round = 0; round < rounds; ++round) ((sum[I] = _mm256_fmadd_ps(sum[I], factor, term)), ...);
+    return (_mm256_cvtss_f32(sum[I]) + ...);
   }
 };
 #endif
@@ -88,9 +84,10 @@ double peak(ThreadPool& pool) {
   for (int attempt = 0; attempt < 7; ++attempt) {
     const Clock::time_point start = Clock::now();
     pool.parallel_for(pool.threads(), 1, [&](int i) {
-      results[static_cast<std::size_t>(i)] = Loop::run(static_cast<float>(attempt + i) * 1e-3f);
+      results[static_cast<std::size_t>(i)] =
+          Loop::run(static_cast<float>(attempt + i) * 1e-3f, std::make_integer_sequence<int, chains>{});
     });
-    rates.push_back(Loop::operations() * pool.threads() / seconds_since(start));
+    rates.push_back(2.0 * Loop::width * chains * rounds * pool.threads() / seconds_since(start));
   }
   return middle(std::move(rates));
 }
