@@ -17,7 +17,7 @@ template <class B, class Policy, class Storage, class Slots, class Order>
 struct Made {};
 
 template <class... Parts>
-using Composed = typename decltype(detail::compose<Made, Parts...>())::type;
+using Composed = typename decltype(detail::compose<Made, Scheduler<slots::Sequential>, Parts...>())::type;
 
 using Default = Made<backend::SimdCpu<float>, attention::Flash<64, 64>, kv::Paged<float, 16>, slots::Sequential,
                      sampling::HuggingFaceOrder>;
@@ -29,7 +29,12 @@ constexpr bool is_other = std::same_as<Composed<Parts...>, Other>;
 
 }  // namespace
 
-TEST_CASE("no part gives the defaults") { CHECK(std::same_as<Composed<>, Default>); }
+TEST_CASE("no part gives the defaults, and the scheduler that whoever composes names") {
+  CHECK(std::same_as<Composed<>, Default>);
+  using Batched = typename decltype(detail::compose<Made, Scheduler<slots::Continuous<8>>>())::type;
+  CHECK(std::same_as<Batched, Made<backend::SimdCpu<float>, attention::Flash<64, 64>, kv::Paged<float, 16>,
+                                   slots::Continuous<8>, sampling::HuggingFaceOrder>>);
+}
 
 TEST_CASE("one part replaces its default alone") {
   CHECK(std::same_as<Composed<Attention<attention::Standard>>,
