@@ -13,9 +13,10 @@
 
 #include <gpt2ie/engine/engine.hpp>
 
-#include "contract/tales_engine.hpp"
+#include "contract/known_answers.hpp"
 #include "support/test_seed.hpp"
 #include "unit/core/error_code.hpp"
+#include "unit/engine/tales_engine.hpp"
 
 namespace gpt2ie_test {
 namespace {

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: MIT
-/// Checked engines on fairytale-1m, and how their answers are compared with known ones.
+/// Known requests as an engine takes them, and how its answers are compared with the known ones.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include <doctest/doctest.h>
-
-#include <gpt2ie/engine/engine.hpp>
+#include <gpt2ie/engine/request.hpp>
 
 #include "contract/known_requests.hpp"
-#include "support/checked_engine.hpp"
 
 namespace gpt2ie_test {
-
-/// With weights and tokenizer that all tests of a program share, and one thread unless said.
-template <class Engine>
-class TalesEngine : public CheckedEngine<Engine> {
- public:
-  explicit TalesEngine(const gpt2ie::EngineOptions& options = {}, int threads = 1)
-      : CheckedEngine<Engine>(options, gpt2ie::backend::SimdCpu<float>(threads), tales_weights(), tales_tokenizer()) {}
-};
 
 /// A known request as an engine takes it.
 inline gpt2ie::Request request_of(const KnownRequest& known) {
