@@ -13,6 +13,7 @@
 
 #include <gpt2ie/attention/attention.hpp>
 #include <gpt2ie/attention/concepts.hpp>
+#include <gpt2ie/attention/flash_math.hpp>
 #include <gpt2ie/attention/tiles.hpp>
 #include <gpt2ie/backend/simd_cpu.hpp>
 #include <gpt2ie/config.hpp>
@@ -42,26 +43,27 @@ struct Flash {
 
   template <CacheView View>
   GPT2IE_HD static void row(const View& view, const AttentionArgs& args, int row, int head) {
-    rows<1>(view, args, view.step.row_run[row], row, 1, head);
+    rows<1>(view, args, view.step.row_run[row], row, 1, head, detail::PortableFlashMath{});
   }
 
-  /// `count` <= Rows neighbouring rows of one run, from `first_row` on.
-  template <int Rows, CacheView View>
-  GPT2IE_HD static void rows(const View& view, const AttentionArgs& args, int run, int first_row, int count, int head) {
+  /// `count` <= Rows neighbouring rows of one run, from `first_row` on. math: PortableFlashMath, or what stands for it.
+  template <int Rows, CacheView View, class Math>
+  GPT2IE_HD static void rows(const View& view, const AttentionArgs& args, int run, int first_row, int count, int head,
+                             const Math& math) {
     switch (args.head_dim) {
       case 64:
-        return block<Rows, 64>(view, args, run, first_row, count, head);
+        return block<Rows, 64>(view, args, run, first_row, count, head, math);
       case 128:
-        return block<Rows, 128>(view, args, run, first_row, count, head);
+        return block<Rows, 128>(view, args, run, first_row, count, head, math);
       default:
-        return block<Rows, 0>(view, args, run, first_row, count, head);
+        return block<Rows, 0>(view, args, run, first_row, count, head, math);
     }
   }
 
  private:
-  template <int Rows, int HeadDim, CacheView View>
-  GPT2IE_HD static void block(const View& view, const AttentionArgs& args, int run, int first_row, int count,
-                              int head) {
+  template <int Rows, int HeadDim, CacheView View, class Math>
+  GPT2IE_HD static void block(const View& view, const AttentionArgs& args, int run, int first_row, int count, int head,
+                              const Math& math) {
     const int head_dim = HeadDim > 0 ? HeadDim : args.head_dim;
     const int first_position = view.step.position[first_row];
     float largest[Rows], sum[Rows], scores[Rows * N];
@@ -87,23 +89,15 @@ struct Flash {
         for (int r = first_seeing; r < count; ++r) {
           const float* q = args.q_at(first_row + r, head);
           const int visible = seen(r) - (position - from) < piece ? seen(r) - (position - from) : piece;
-          float* to_scores = scores + r * N + (position - from);
-          for (int i = 0; i < visible; ++i) {
-            to_scores[i] = args.scale * dot<HeadDim>(q, k + i * keys.row_stride(), head_dim);
-          }
+          math.template dots<HeadDim>(q, k, keys.row_stride(), visible, head_dim, args.scale,
+                                      scores + r * N + (position - from));
         }
       });
 
       for (int r = first_seeing; r < count; ++r) {
-        float* row_scores = scores + r * N;
-        const int visible = seen(r);
-        float block_largest = largest[r];
-        for (int i = 0; i < visible; ++i) block_largest = row_scores[i] > block_largest ? row_scores[i] : block_largest;
-        const float shrink = exp_float(largest[r] - block_largest);
-        largest[r] = block_largest;
-        for (int i = 0; i < visible; ++i) row_scores[i] = exp_float(row_scores[i] - block_largest);
-        float block_sum = 0;
-        for (int i = 0; i < visible; ++i) block_sum += row_scores[i];
+        const float before = largest[r];
+        const float block_sum = math.exponentials(scores + r * N, seen(r), largest[r]);
+        const float shrink = exp_float(before - largest[r]);
         sum[r] = madd(sum[r], shrink, block_sum);
         scale(shrink, head_dim, args.out_at(first_row + r, head));
       }
@@ -111,8 +105,8 @@ struct Flash {
       values.for_pieces(from, to, head, [&](int position, int piece, const auto* /*k*/, const auto* v) {
         for (int r = first_seeing; r < count; ++r) {
           const int visible = seen(r) - (position - from) < piece ? seen(r) - (position - from) : piece;
-          add_weighted_rows<HeadDim>(scores + r * N + (position - from), v, values.row_stride(), visible, head_dim,
-                                     args.out_at(first_row + r, head));
+          math.template add_weighted<HeadDim>(scores + r * N + (position - from), v, values.row_stride(), visible,
+                                              head_dim, args.out_at(first_row + r, head));
         }
       });
     }
@@ -129,11 +123,22 @@ struct Flash {
 template <int M, int N>
 inline constexpr bool detail::refused<attention::Flash<M, N>> = !detail::are_flash_blocks(M, N);
 
-/// On SimdCpu blocks of M rows of a run share their keys.
+/// On SimdCpu blocks of M rows of a run share their keys, and the backend's instruction set does the loops.
 template <int M, int N, class W>
 struct attention_kernel<attention::Flash<M, N>, backend::SimdCpu<W>> {
   template <CacheView View>
   static void run(backend::SimdCpu<W>& backend, const View& view, const AttentionArgs& args, int longest_context) {
+    if (detail::has_flash_math(backend.isa(), args.head_dim)) {
+      run_with(backend, view, args, longest_context, detail::flash_math<typename View::element>());
+    } else {
+      run_with(backend, view, args, longest_context, detail::PortableFlashMath{});
+    }
+  }
+
+ private:
+  template <CacheView View, class Math>
+  static void run_with(backend::SimdCpu<W>& backend, const View& view, const AttentionArgs& args, int longest_context,
+                       const Math& math) {
     const StepView& step = view.step;
     int blocks = 0;
     for (int run = 0; run < step.runs; ++run) blocks += blocks_of(step, run);
@@ -144,14 +149,14 @@ struct attention_kernel<attention::Flash<M, N>, backend::SimdCpu<W>> {
       while (block >= blocks_of(step, run)) block -= blocks_of(step, run++);
       const int first = block * M, count = std::min(M, rows_of(step, run) - first);
       if (count == 1) {
-        attention::Flash<M, N>::row(view, args, step.run_row[run] + first, i % args.n_head);
+        attention::Flash<M, N>::template rows<1>(view, args, run, step.run_row[run] + first, 1, i % args.n_head, math);
       } else {
-        attention::Flash<M, N>::template rows<M>(view, args, run, step.run_row[run] + first, count, i % args.n_head);
+        attention::Flash<M, N>::template rows<M>(view, args, run, step.run_row[run] + first, count, i % args.n_head,
+                                                 math);
       }
     });
   }
 
- private:
   static int rows_of(const StepView& step, int run) { return step.run_context[run] - step.run_first[run]; }
   static int blocks_of(const StepView& step, int run) { return (rows_of(step, run) + M - 1) / M; }
 };

@@ -12,14 +12,13 @@
 
 #include <immintrin.h>
 
+#include <gpt2ie/backend/avx2_load.hpp>
 #include <gpt2ie/backend/panel_product_args.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
-/// Static members of a class template, each with the attribute: the form that GCC, Clang and nvcc all compile for the
-/// instruction set named, in a binary that is built for another.
 template <PlainElement W>
 struct PanelProductAvx2 {
   using Args = PanelProductArgs<W>;
@@ -45,17 +44,6 @@ struct PanelProductAvx2 {
  private:
   static constexpr int most = 6;
 
-  /// Eight weights as floats.
-  __attribute__((target("avx2,fma,f16c"))) static __m256 load(const W* from) {
-    if constexpr (one_of<W, float>) {
-      return _mm256_loadu_ps(from);
-    } else {
-      const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-      if constexpr (one_of<W, f16>) return _mm256_cvtph_ps(halves);
-      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-    }
-  }
-
   /// One row by four panels at once: four streams of reads.
   __attribute__((target("avx2,fma,f16c"))) static void multiply_row(const Args& args) {
     __m256 low[4], high[4];
@@ -64,8 +52,8 @@ struct PanelProductAvx2 {
       const __m256 factor = _mm256_broadcast_ss(args.x + k);
       for (int p = 0; p < 4; ++p) {
         const W* w = args.panel(p, k);
-        low[p] = _mm256_fmadd_ps(factor, load(w), low[p]);
-        high[p] = _mm256_fmadd_ps(factor, load(w + 8), high[p]);
+        low[p] = _mm256_fmadd_ps(factor, Avx2Load<W>::eight(w), low[p]);
+        high[p] = _mm256_fmadd_ps(factor, Avx2Load<W>::eight(w + 8), high[p]);
       }
     }
     for (int p = 0; p < 4; ++p) {
@@ -102,7 +90,7 @@ struct PanelProductAvx2 {
     float* sums[] = {args.sums_of(p, r + I)...};
     __m256 low[] = {_mm256_loadu_ps(sums[I])...}, high[] = {_mm256_loadu_ps(sums[I] + 8)...};
     for (int j = 0; j < depth; ++j, w += Args::width) {
-      const __m256 w_low = load(w), w_high = load(w + 8);
+      const __m256 w_low = Avx2Load<W>::eight(w), w_high = Avx2Load<W>::eight(w + 8);
       ((low[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_low, low[I]),
         high[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_high, high[I])),
        ...);

@@ -5,9 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <gpt2ie/attention/flash.hpp>
+#include <gpt2ie/attention/flash_math.hpp>
 
 #include "support/tolerance.hpp"
 #include "unit/attention/run_of_rows.hpp"
+
+using gpt2ie::detail::PortableFlashMath;
 
 namespace {
 
@@ -39,7 +42,7 @@ TEST_CASE("a block of rows has the bits of its rows alone, wherever it begins") 
   for (const int block : {16, 7, 1}) {
     for (int head = 0; head < 2; ++head) {
       for (int row = 0; row < 40; row += block) {
-        Flash::rows<16>(view, args, 0, row, row + block < 40 ? block : 40 - row, head);
+        Flash::rows<16>(view, args, 0, row, row + block < 40 ? block : 40 - row, head, PortableFlashMath{});
       }
     }
     CHECK(gpt2ie_test::same_bits(blocks, alone));
