@@ -35,7 +35,9 @@ inline void check_prompt(std::span<const Token> prompt, int vocab) {
 inline std::vector<Token> encode_prompt(const Tokenizer* tokenizer, const ModelConfig& config, std::string_view prompt,
                                         const GenerateOptions& options) {
   if (!tokenizer) {
-    fail(errc::bad_request, "a prompt in tokens, as the model's folder has no tokenizer", "a prompt in text");
+    fail(errc::bad_request,
+         "a prompt in tokens, as the model has no whole tokenizer (vocab.json and merges.txt, or tokenizer.json)",
+         "a prompt in text");
   }
   if (!prompt.empty()) {
     return tokenizer->encode(prompt, options.allow_special ? SpecialTokens::allow : SpecialTokens::as_text);
