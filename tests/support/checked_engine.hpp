@@ -29,12 +29,12 @@ gpt2ie::Handle submit(Engine& engine, gpt2ie::Request request) {
 class Gate {
  public:
   template <class Engine>
-  explicit Gate(Engine& engine)
-      : handle_(submit(engine, {.prompt = std::vector<gpt2ie::Token>{1},
-                                .options = {.max_new_tokens = 1},
-                                .on_piece = [opened = opened_.get_future().share()](const gpt2ie::Piece& /*piece*/) {
-                                  opened.wait();
-                                }})) {}
+  explicit Gate(Engine& engine) {
+    const std::shared_future<void> opened = opened_.get_future().share();
+    submit(engine, {.prompt = std::vector<gpt2ie::Token>{1},
+                    .options = {.max_new_tokens = 1},
+                    .on_piece = [opened](const gpt2ie::Piece& /*piece*/) { opened.wait(); }});
+  }
   ~Gate() { open(); }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -46,7 +46,6 @@ class Gate {
  private:
   bool open_ = false;
   std::promise<void> opened_;
-  gpt2ie::Handle handle_;
 };
 
 /// An engine that is checked at every step, and drained and checked at its end.
