@@ -40,10 +40,10 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 // --- the workload ---
 
-constexpr int requests = 48, slots_of_batch = 8;
+constexpr int requests = 128, slots_of_batch = 8;
 constexpr std::uint64_t workload_seed = 7;
-constexpr double prompt_median = 32, answer_median = 32, sigma = 1.0;
-constexpr int longest = 256;
+constexpr double prompt_median = 16, answer_median = 16, sigma = 1.0;
+constexpr int longest = 128;
 
 struct Job {
   Tokens prompt;
@@ -246,7 +246,7 @@ Stall measure_stall(const Task& task) {
   const int stream_tokens = std::min(250, config.n_positions - 16);
   std::mutex mutex;
   std::vector<std::vector<Clock::time_point>> times(static_cast<std::size_t>(stall.streams));
-  BatchEngine<slots::Continuous<9>> engine(task.weights, nullptr, room_for(config.n_positions), Cpu(task.threads));
+  BatchEngine<slots::Continuous<16>> engine(task.weights, nullptr, room_for(config.n_positions), Cpu(task.threads));
   std::vector<Handle> handles;
   for (int i = 0; i < stall.streams; ++i) {
     Request request = greedy(made_up_tokens(8, config.vocab, static_cast<std::uint32_t>(i)), stream_tokens);

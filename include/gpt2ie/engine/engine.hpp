@@ -43,7 +43,7 @@ struct EngineOptions {
   int max_preemptions = 3;  ///< after so many a sequence starts again only when it need not give way any more
   /// A step that carries prompts beside running streams takes about at most this many times a step without; above 1, or
   /// 0 for no limit.
-  double stall_factor = 2.0;
+  double stall_factor = 1.75;
   /// Called on the engine's thread after each step, before its tokens go out. Must not throw.
   std::function<void(const StepReport&)> on_step = {};
 };

@@ -229,7 +229,8 @@ class BatchScheduler {
     for (const Planned& planned : plan_.sequences) {
       (planned.prefill ? prefilling : decoding) += plan_.step.runs[static_cast<std::size_t>(planned.run)].count;
     }
-    const int left = limits_.tokens_per_step - decoding - prefilling;
+    // A row at least, so that prompts go on however small a step is.
+    const int left = std::max(limits_.tokens_per_step - decoding, 1) - prefilling;
     return decoding == 0 ? left : std::min(left, prefill_rows - prefilling);
   }
 
