@@ -29,10 +29,10 @@ namespace gpt2ie::inline GPT2IE_ABI {
 /// over rows) + moved_token * (tokens that the book moved). The defaults are of the order of GPT-2 124M in float on two
 /// cores (docs/simulation.md#the-time-of-a-step).
 struct StepCost {
-  double step = 17e-3;          ///< whatever the step holds: the weights are read once
-  double row = 4.2e-3;          ///< the products of one row
-  double context_token = 7e-6;  ///< K and V of one token are read for one row
-  double moved_token = 1.5e-5;  ///< K and V of one token are copied
+  double step = 15e-3;          ///< whatever the step holds: the weights are read once
+  double row = 1.7e-3;          ///< the products of one row
+  double context_token = 3e-6;  ///< K and V of one token are read for one row
+  double moved_token = 6e-6;  ///< K and V of one token are copied
 
   [[nodiscard]] double seconds(std::span<const Run> runs, std::int64_t moved) const {
     double rows = 0, contexts = 0;
