@@ -20,15 +20,15 @@ void add_options(CLI::App& app, Settings& settings) {
   auto* prompt = app.add_option("--prompt", settings.prompt, "the text to continue; empty: begin a new text")
                      ->excludes(synthetic)
                      ->capture_default_str();
-  app.add_option("--context", settings.context,
-                 "start from N made-up tokens instead of a text; 1 is the default with --synthetic")
-      ->transform(whole_number(1))
-      ->type_name("N")
-      ->excludes(prompt);
-  app.add_option("--max-new-tokens", settings.new_tokens, "tokens to generate, greedily")
-      ->transform(whole_number(1))
-      ->type_name("N")
-      ->capture_default_str();
+  auto* context = app.add_option("--context", settings.context,
+                                 "start from N made-up tokens instead of a text; 1 is the default with --synthetic")
+                      ->transform(whole_number(1))
+                      ->type_name("N")
+                      ->excludes(prompt);
+  auto* new_tokens = app.add_option("--max-new-tokens", settings.new_tokens, "tokens to generate, greedily")
+                         ->transform(whole_number(1))
+                         ->type_name("N")
+                         ->capture_default_str();
   app.add_option("--runs", settings.runs, "times to run each variant, in turns; the median counts")
       ->transform(whole_number(1, 1000))
       ->capture_default_str();
@@ -36,9 +36,11 @@ void add_options(CLI::App& app, Settings& settings) {
   auto* batching =
       app.add_flag("--batching", settings.batching,
                    "compare schedulers instead: one request after the other, static and continuous batches");
-  app.add_flag("--prefix", settings.prefix,
-               "compare many answers to one long prompt, with and without sharing its pages")
-      ->excludes(batching);
+  auto* prefix = app.add_flag("--prefix", settings.prefix,
+                              "compare many answers to one long prompt, with and without sharing its pages")
+                     ->excludes(batching);
+  // These have workloads of their own.
+  for (CLI::Option* mode : {batching, prefix}) mode->excludes(prompt)->excludes(context)->excludes(new_tokens);
   app.add_flag("--json", settings.json, "print one JSON object instead of tables");
 }
 

@@ -50,6 +50,7 @@ struct Flash {
   template <int Rows, CacheView View, class Math>
   GPT2IE_HD static void rows(const View& view, const AttentionArgs& args, int run, int first_row, int count, int head,
                              const Math& math) {
+    if constexpr (!Math::knows_head_dim) return block<Rows, 0>(view, args, run, first_row, count, head, math);
     switch (args.head_dim) {
       case 64:
         return block<Rows, 64>(view, args, run, first_row, count, head, math);
@@ -148,12 +149,8 @@ struct attention_kernel<attention::Flash<M, N>, backend::SimdCpu<W>> {
       int block = blocks - 1 - i / args.n_head, run = 0;
       while (block >= blocks_of(step, run)) block -= blocks_of(step, run++);
       const int first = block * M, count = std::min(M, rows_of(step, run) - first);
-      if (count == 1) {
-        attention::Flash<M, N>::template rows<1>(view, args, run, step.run_row[run] + first, 1, i % args.n_head, math);
-      } else {
-        attention::Flash<M, N>::template rows<M>(view, args, run, step.run_row[run] + first, count, i % args.n_head,
-                                                 math);
-      }
+      attention::Flash<M, N>::template rows<M>(view, args, run, step.run_row[run] + first, count, i % args.n_head,
+                                               math);
     });
   }
 

@@ -17,6 +17,9 @@ namespace gpt2ie::inline GPT2IE_ABI::detail {
 
 /// Host and device.
 struct PortableFlashMath {
+  /// Whether heads of sizes known when it is compiled are faster.
+  static constexpr bool knows_head_dim = true;
+
   /// scores[i] = scale * q . k[i], for n keys of head_dim elements, `stride` apart.
   template <int HeadDim, class T>
   GPT2IE_HD void dots(const float* q, const T* k, std::ptrdiff_t stride, int n, int head_dim, float scale,
@@ -45,6 +48,8 @@ struct PortableFlashMath {
 /// The same through functions that were chosen when the program ran.
 template <PlainElement T>
 struct IsaFlashMath {
+  static constexpr bool knows_head_dim = false;
+
   void (*dots_of)(const float* q, const T* k, std::ptrdiff_t stride, int n, int head_dim, float scale, float* scores);
   float (*exponentials_of)(float* scores, int n, float& largest);
   void (*add_weighted_of)(const float* weight, const T* v, std::ptrdiff_t stride, int n, int head_dim, float* out);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gpt2ie/backend/host_backend.hpp>
@@ -32,7 +33,9 @@ class SimdCpu : public HostBackend {
 
  public:
   using weight_type = W;
-  using matrix = PanelMatrix<W>;
+  // A refused W goes no further, so that its sentence stands alone.
+  using stored = std::conditional_t<PlainElement<W>, W, float>;
+  using matrix = PanelMatrix<stored>;
   static constexpr bool row_invariant = true;
 
   /// threads: 0 stands for one per processor. isa: the best that this processor runs, unless a program wants another.
@@ -42,7 +45,7 @@ class SimdCpu : public HostBackend {
       fail(errc::unsupported, "a processor with " + std::string(isa_name(isa)),
            "one with " + std::string(isa_name(best_isa())));
     }
-    product_ = detail::panel_product<W>(isa);
+    product_ = detail::panel_product<stored>(isa);
   }
 
   [[nodiscard]] Isa isa() const { return isa_; }
@@ -64,7 +67,7 @@ class SimdCpu : public HostBackend {
   /// y must not be x or the residual. Cost: 2 * rows * in * out operations, in * out * sizeof(W) bytes read; allocates
   /// nothing.
   void linear(const matrix& w, const float* x, int rows, float* y, const Epilogue& epilogue) const {
-    using Args = detail::PanelProductArgs<W>;
+    using Args = detail::PanelProductArgs<stored>;
     constexpr int group = Args::most_panels, block = Args::most_rows;
     const std::size_t cost =
         static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * std::size_t{group * matrix::width};
@@ -94,8 +97,8 @@ class SimdCpu : public HostBackend {
              float* y) const {
     const int n = wte.in();
     for (int r = 0; r < rows; ++r) {
-      const W* word = wte.column(tokens[r]);
-      const W* place = wpe.column(positions[r]);
+      const stored* word = wte.column(tokens[r]);
+      const stored* place = wpe.column(positions[r]);
       float* to = y + static_cast<std::ptrdiff_t>(r) * n;
       for (int i = 0; i < n; ++i) to[i] = to_float(word[i * matrix::width]) + to_float(place[i * matrix::width]);
     }
@@ -129,10 +132,10 @@ class SimdCpu : public HostBackend {
       for (int c = 0; c < count; ++c) {
         source.read_row(first + c, columns.data() + static_cast<std::ptrdiff_t>(c) * source.in);
       }
-      W* panel = packed.panel(first / matrix::width);
+      stored* panel = packed.panel(first / matrix::width);
       for (int k = 0; k < source.in; ++k) {
         for (int c = 0; c < count; ++c) {
-          panel[k * matrix::width + c] = from_float<W>(
+          panel[k * matrix::width + c] = from_float<stored>(
               columns[static_cast<std::size_t>(c) * static_cast<std::size_t>(source.in) + static_cast<std::size_t>(k)]);
         }
       }
@@ -152,7 +155,7 @@ class SimdCpu : public HostBackend {
   }
 
   Isa isa_;
-  detail::PanelProduct<W> product_;
+  detail::PanelProduct<stored> product_;
 };
 
 }  // namespace backend

@@ -36,8 +36,8 @@ namespace gpt2ie::inline GPT2IE_ABI {
 
 /// How an engine is set up.
 struct EngineOptions {
-  /// max_sequences is the number of slots, whatever is given here. max_rows 0: 256 rows a step, or the whole context
-  /// where nothing is cached. max_rows and max_logit_rows are at least the number of slots.
+  /// max_sequences is the number of slots, whatever is given here. max_rows 0: 256 rows a step. max_rows is at least
+  /// the number of slots, and the whole context where nothing is cached; max_logit_rows at least the slots and 32.
   Limits limits = {.max_rows = 0, .max_logit_rows = 32};
   int max_queued = 1024;    ///< requests that may wait to start
   int max_preemptions = 3;  ///< after so many a sequence starts again only when it need not give way any more
@@ -164,11 +164,12 @@ class BasicEngine {
 
   static Limits choose(Limits limits, const ModelConfig& config) {
     limits.max_sequences = Slots::count;
-    if (limits.max_rows == 0) {
-      limits.max_rows = Storage::retains ? std::min(256, config.n_positions) : config.n_positions;
-    }
-    limits.max_rows = std::max(limits.max_rows, Slots::count);
-    limits.max_logit_rows = std::max(limits.max_logit_rows, Slots::count);
+    if (limits.max_rows == 0) limits.max_rows = std::min(256, config.n_positions);
+    // What is out of range stays as it is, for the executor to refuse.
+    const int context = limits.max_length > 0 ? std::min(limits.max_length, config.n_positions) : config.n_positions;
+    if (limits.max_rows > 0)
+      limits.max_rows = std::max({limits.max_rows, Slots::count, Storage::retains ? 1 : context});
+    if (limits.max_logit_rows > 0) limits.max_logit_rows = std::max({limits.max_logit_rows, Slots::count, 32});
     return limits;
   }
 

@@ -341,6 +341,15 @@ TEST_CASE("settings out of range are refused") {
   CHECK_FALSE(code({.stall_factor = 0}).has_value());
 }
 
+TEST_CASE("limits that a program leaves out keep the engine's defaults, and impossible ones are refused") {
+  const auto few_units = make_engine({.limits = {.cache_units = 12}});
+  CHECK((*few_units).limits().max_logit_rows == 32);
+  for (const gpt2ie::Limits& limits : {gpt2ie::Limits{.max_rows = -5}, gpt2ie::Limits{.max_logit_rows = -5},
+                                       gpt2ie::Limits{.max_length = -1}, gpt2ie::Limits{.tokens_per_step = -1}}) {
+    CHECK(error_code([&] { make_engine({.limits = limits}); }) == errc::bad_request);
+  }
+}
+
 TEST_CASE("without a tokenizer requests are in tokens") {
   gpt2ie_test::CheckedEngine<Engine> engine({}, gpt2ie::backend::SimdCpu<float>(1), gpt2ie_test::tales_weights(),
                                             nullptr);
@@ -355,7 +364,7 @@ TEST_CASE("without a tokenizer requests are in tokens") {
 TEST_CASE("an engine over a cache that keeps nothing answers one after the other") {
   using NaiveEngine =
       gpt2ie::Engine<gpt2ie::KVCache<gpt2ie::kv::NoCache>, gpt2ie::Scheduler<gpt2ie::slots::Sequential>>;
-  gpt2ie_test::TalesEngine<NaiveEngine> engine({.limits = {.max_rows = 64, .max_logit_rows = 16}});
+  gpt2ie_test::TalesEngine<NaiveEngine> engine({.limits = {.max_length = 64}});
   const gpt2ie::GenerateOptions options{.max_new_tokens = 8, .seed = 7};
   std::vector<Handle> handles;
   for (int i = 0; i < 3; ++i) handles.push_back(engine.submit({.prompt = opening, .options = options, .n = 2}));
@@ -363,8 +372,8 @@ TEST_CASE("an engine over a cache that keeps nothing answers one after the other
   for (Handle& handle : handles) CHECK(handle.result().choices[0].tokens == expected);
   CHECK(engine.ask({.prompt = Tokens(60, 5), .options = greedy(9)}).choices[0].tokens.size() == 4);
   // All rows of logits of a prompt are of one step here.
-  CHECK(engine.ask({.prompt = Tokens(16, 5), .options = greedy(2), .prompt_logprobs = true}).prompt.size() == 16);
+  CHECK(engine.ask({.prompt = Tokens(32, 5), .options = greedy(2), .prompt_logprobs = true}).prompt.size() == 32);
   CHECK(error_code([&] {
-          static_cast<void>(engine->submit({.prompt = Tokens(17, 5), .options = greedy(2), .prompt_logprobs = true}));
+          static_cast<void>(engine->submit({.prompt = Tokens(33, 5), .options = greedy(2), .prompt_logprobs = true}));
         }) == errc::no_fit);
 }
