@@ -32,7 +32,7 @@ struct StepCost {
   double step = 15e-3;          ///< whatever the step holds: the weights are read once
   double row = 1.7e-3;          ///< the products of one row
   double context_token = 3e-6;  ///< K and V of one token are read for one row
-  double moved_token = 6e-6;  ///< K and V of one token are copied
+  double moved_token = 6e-6;    ///< K and V of one token are copied
 
   [[nodiscard]] double seconds(std::span<const Run> runs, std::int64_t moved) const {
     double rows = 0, contexts = 0;
