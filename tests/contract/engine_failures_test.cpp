@@ -79,10 +79,10 @@ std::shared_ptr<const gpt2ie::Weights<Trap>> trap_weights() {
 
 struct TrappedEngine {
   std::shared_ptr<TrapState> state = std::make_shared<TrapState>();
-  Engine engine;
+  CheckedEngine<Engine> engine;
 
   explicit TrappedEngine(const gpt2ie::EngineOptions& options = {})
-      : engine(trap_weights(), tales_tokenizer(), options, Trap(state)) {}
+      : engine(options, Trap(state), trap_weights(), tales_tokenizer()) {}
 };
 
 Tokens prompt_with(Token last) { return {3217, 654, 258, 538, last}; }
@@ -105,7 +105,7 @@ bool all_free(const Engine& engine) {
 
 TEST_CASE("X-1: a request that can't be computed fails alone, in any company") {
   TrappedEngine trapped;
-  Engine& engine = trapped.engine;
+  Engine& engine = *trapped.engine;
   Handle bad = submit(engine, {.prompt = prompt_with(bad_token), .options = greedy(5)});
   CHECK(failure_of(bad).find("found token 4000") != std::string::npos);
   CHECK_THROWS_AS(bad.next(), gpt2ie::Error);
@@ -133,7 +133,7 @@ TEST_CASE("X-1: a failure that is nobody's fault fails all that run and wait, wi
   for (const bool unknown : {true, false}) {
     CAPTURE(unknown);
     TrappedEngine trapped;
-    Engine& engine = trapped.engine;
+    Engine& engine = *trapped.engine;
     Gate gate(engine);
     std::vector<Handle> handles;
     for (int i = 0; i < 40; ++i)
@@ -156,7 +156,7 @@ TEST_CASE("X-1: a failure that is nobody's fault fails all that run and wait, wi
 
 TEST_CASE("a callback that throws fails its own request, with what it threw") {
   TrappedEngine trapped;
-  Engine& engine = trapped.engine;
+  Engine& engine = *trapped.engine;
   const auto expected = make_tales().generate(prompt_with(308), greedy(10)).tokens;
   for (const int count : {0, 1, 10}) {
     for (const int n : {1, 3}) {
@@ -186,7 +186,7 @@ TEST_CASE("a callback that throws fails its own request, with what it threw") {
 
 TEST_CASE("sixteen sequences share each product: one a weight a step") {
   TrappedEngine trapped({.stall_factor = 0});
-  Engine& engine = trapped.engine;
+  Engine& engine = *trapped.engine;
   const auto products_a_weight = static_cast<std::size_t>(4 * engine.config().n_layer + 1);
   const auto run = [&](int sequences) {
     const std::uint64_t steps = engine.stats().scheduler.steps;

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/kv_cache/paged.hpp>
 
 #include "contract/schedule_trials.hpp"
@@ -69,6 +70,18 @@ TEST_CASE("over pages each request gets the tokens and log-probabilities that it
   CHECK(one.scored > 1000);
   const ScheduleSeen two = try_schedules<kv::Paged<float, 16>>(seed + 1, 2, 60);
   CHECK(two.preemptions > 100);
+}
+
+TEST_CASE_TEMPLATE("over pages of half the bytes too", Half, gpt2ie::bf16, gpt2ie::f16) {
+  REQUIRE_FALSE(known_requests<Half>()[3].choices == known_requests<float>()[3].choices);
+  const unsigned seed = test_seed();
+  const ScheduleSeen one = try_schedules<kv::Paged<Half, 16>>(seed, 1, 100);
+  CHECK(one.answers > 1000);
+  CHECK(one.preemptions > 100);
+  CHECK(one.prefix_hits > 1000);
+  CHECK(one.forks > 100);
+  CHECK(one.scored > 200);
+  CHECK(try_schedules<kv::Paged<Half, 16>>(seed + 1, 2, 20).answers > 200);
 }
 
 TEST_CASE("K-3: with all hashes equal each request still gets what it gets alone, from shared pages") {

@@ -2,6 +2,7 @@
 /// The same answer over slots: alone, among others, and in chunks, to the bit what pages give.
 #include <doctest/doctest.h>
 
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/kv_cache/concat.hpp>
 #include <gpt2ie/kv_cache/contiguous.hpp>
 
@@ -20,12 +21,14 @@ void check_storage() {
 
 }  // namespace
 
-TEST_CASE("over one slab for each sequence each request gets what it gets alone") {
-  check_storage<gpt2ie::kv::Contiguous<float>>();
+TEST_CASE_TEMPLATE("over one slab for each sequence each request gets what it gets alone", T, float, gpt2ie::bf16,
+                   gpt2ie::f16) {
+  check_storage<gpt2ie::kv::Contiguous<T>>();
 }
 
-TEST_CASE("over arrays that grow with each step each request gets what it gets alone") {
-  check_storage<gpt2ie::kv::Concat<float>>();
+TEST_CASE_TEMPLATE("over arrays that grow with each step each request gets what it gets alone", T, float, gpt2ie::bf16,
+                   gpt2ie::f16) {
+  check_storage<gpt2ie::kv::Concat<T>>();
 }
 
 }  // namespace gpt2ie_test

@@ -12,7 +12,9 @@
 
 #include <gpt2ie/engine/answer.hpp>
 #include <gpt2ie/engine/executor.hpp>
+#include <gpt2ie/engine/generator.hpp>
 #include <gpt2ie/engine/score.hpp>
+#include <gpt2ie/kv_cache/paged.hpp>
 
 #include "golden/fairytale_continuations.hpp"
 #include "unit/engine/tales.hpp"
@@ -60,8 +62,10 @@ KnownChoice answer_alone(Executor& executor, const KnownRequest& request, std::u
 }
 
 /// Beginnings of six texts, so that many share a prefix: of one token, within a page, one page, one token more, two.
-/// Greedy and drawn, with penalties and without.
-inline std::vector<KnownRequest> make_known_requests() {
+/// Greedy and drawn, with penalties and without. Element: what K and V are held as.
+template <class Element>
+std::vector<KnownRequest> make_known_requests() {
+  using Alone = gpt2ie::Generator<gpt2ie::KVCache<gpt2ie::kv::Paged<Element, 16>>>;
   std::vector<KnownRequest> requests;
   for (const Continuation& text : fairytale_1m_continuations) {
     for (const std::size_t length : {1u, 4u, 11u, 16u, 17u, 32u, 39u}) {
@@ -78,17 +82,19 @@ inline std::vector<KnownRequest> make_known_requests() {
     }
   }
   for (KnownRequest& request : requests) {
-    Tales tales = make_tales({.max_rows = 64, .max_logit_rows = 64, .max_length = longest_known});
-    request.prompt_logprobs = gpt2ie::score(tales.executor(), request.prompt);
+    Alone alone(tales_weights(), tales_tokenizer(), gpt2ie::backend::SimdCpu<float>(1),
+                {.max_rows = 64, .max_logit_rows = 64, .max_length = longest_known});
+    request.prompt_logprobs = gpt2ie::score(alone.executor(), request.prompt);
     for (std::size_t i = 0; i < request.choices.size(); ++i) {
-      request.choices[i] = answer_alone(tales.executor(), request, static_cast<std::uint32_t>(i));
+      request.choices[i] = answer_alone(alone.executor(), request, static_cast<std::uint32_t>(i));
     }
   }
   return requests;
 }
 
-inline const std::vector<KnownRequest>& known_requests() {
-  static const std::vector<KnownRequest> requests = make_known_requests();
+template <class Element = float>
+const std::vector<KnownRequest>& known_requests() {
+  static const std::vector<KnownRequest> requests = make_known_requests<Element>();
   return requests;
 }
 

@@ -95,7 +95,7 @@ class ScheduleTrial {
   }
 
   void add() {
-    const auto& all = known_requests();
+    const auto& all = known_requests<typename Storage::element>();
     const KnownRequest& request = all[static_cast<std::size_t>(draw(static_cast<int>(all.size())))];
     const int priority = draw(4) == 0 ? draw(3) - 1 : 0;
     const auto salt = static_cast<std::uint64_t>(draw(5) == 0);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -17,14 +16,14 @@
 #include <gpt2ie/core/error.hpp>
 #include <gpt2ie/engine/engine.hpp>
 
-#include "unit/engine/tales.hpp"
+#include "unit/engine/tales_engine.hpp"
 
 namespace {
 
 using gpt2ie::FinishReason;
 using gpt2ie::Handle;
 using gpt2ie::Token;
-using Engine = gpt2ie::Engine<>;
+using CheckedEngine = gpt2ie_test::TalesEngine<gpt2ie::Engine<>>;
 using Clock = std::chrono::steady_clock;
 
 #if defined(__SANITIZE_THREAD__)
@@ -46,13 +45,12 @@ const std::vector<Token>& expected_tokens() {
 /// What all threads have seen together.
 struct Seen {
   std::atomic<std::size_t> submitted{0}, finished{0}, cancelled{0}, timed_out{0}, full{0}, refused{0}, drains{0};
-  std::atomic<std::size_t> wrong{0};  // answers that are not what they are alone, or units that are not accounted for
+  std::atomic<std::size_t> wrong{0};  // answers that are not what they are alone
 };
 
 class Caller {
  public:
-  Caller(Engine& engine, int total_units, unsigned seed, Seen& seen)
-      : engine_(&engine), total_units_(total_units), random_(seed), seen_(seen) {}
+  Caller(CheckedEngine& engine, unsigned seed, Seen& seen) : engine_(&engine), random_(seed), seen_(seen) {}
 
   /// Until told to stop; near the end with drains.
   void run(Clock::time_point begin_drains, Clock::time_point end) {
@@ -61,12 +59,12 @@ class Caller {
       if (what < 3) {
         submit();
       } else if (what == 3) {
-        read_stats();
+        engine_->check();
       } else if (!handles_.empty()) {
         use_handle(what);
       }
       if (draw(20) == 0 && Clock::now() >= begin_drains) {
-        engine_->drain(std::chrono::milliseconds(draw(10)));
+        (*engine_)->drain(std::chrono::milliseconds(draw(10)));
         ++seen_.drains;
       }
     }
@@ -90,12 +88,12 @@ class Caller {
     if (draw(10) == 0) request.timeout = std::chrono::milliseconds(draw(20));
     if (draw(4) == 0) {
       // From the engine's own thread.
-      request.on_piece = [this, engine = engine_](const gpt2ie::Piece& piece) {
-        if (piece.finish_reason == FinishReason::none) check(engine->stats());
+      request.on_piece = [engine = engine_](const gpt2ie::Piece& piece) {
+        if (piece.finish_reason == FinishReason::none) engine->check();
       };
     }
     try {
-      auto submitted = engine_->submit(std::move(request));
+      auto submitted = (*engine_)->submit(std::move(request));
       if (Handle* handle = std::get_if<Handle>(&submitted)) {
         ++seen_.submitted;
         handles_.push_back(*handle);
@@ -106,11 +104,6 @@ class Caller {
       seen_.wrong += error.code() != gpt2ie::errc::unavailable;
       ++seen_.refused;
     }
-  }
-
-  void read_stats() { check(engine_->stats()); }
-  void check(const gpt2ie::EngineStats& stats) {
-    seen_.wrong += stats.used_units + stats.cached_units + stats.free_units != total_units_;
   }
 
   void use_handle(int what) {
@@ -136,8 +129,7 @@ class Caller {
     ++(cancelled ? seen_.cancelled : timed_out ? seen_.timed_out : seen_.finished);
   }
 
-  Engine* engine_;
-  int total_units_;
+  CheckedEngine* engine_;
   std::mt19937 random_;
   Seen& seen_;
   std::vector<Handle> handles_;
@@ -145,24 +137,20 @@ class Caller {
 
 /// An engine's life among callers, to its destruction.
 void live(Clock::duration length, unsigned seed, Seen& seen) {
-  auto engine = std::make_unique<Engine>(
-      gpt2ie_test::tales_weights(), gpt2ie_test::tales_tokenizer(),
-      gpt2ie::EngineOptions{.limits = {.max_rows = 64, .cache_units = 9, .max_length = 32}, .max_queued = 40},
-      gpt2ie::backend::SimdCpu<float>(2));
-  const int total_units = engine->stats().free_units;
+  CheckedEngine engine({.limits = {.max_rows = 64, .cache_units = 9, .max_length = 32}, .max_queued = 40}, 2);
   const Clock::time_point begin = Clock::now();
   std::barrier<> left(most_threads + 1);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < most_threads; ++i) {
     threads.emplace_back([&, i] {
-      Caller caller(*engine, total_units, seed * 100 + i, seen);
+      Caller caller(engine, seed * 100 + i, seen);
       caller.run(begin + length * 3 / 4, begin + length);
       left.arrive_and_wait();
       caller.finish();
     });
   }
   left.arrive_and_wait();
-  engine.reset();
+  engine.destroy();
   for (std::thread& thread : threads) thread.join();
 }
 
