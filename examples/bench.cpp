@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Settings {
   std::string model, synthetic;
-  std::vector<std::string> precisions = {"float", "bf16"}, tests = {"prefill", "decode", "batch"};
+  std::vector<std::string> precisions = {"float", "bf16", "int8", "int4"}, tests = {"prefill", "decode", "batch"};
   std::vector<int> threads, prompts, batches = {1, 4, 8, 16};
   int new_tokens = 32, runs = 5;
   bool json = false;
@@ -43,7 +43,7 @@ void add_options(CLI::App& app, Settings& settings) {
       ->excludes(model);
   app.add_option("--precision", settings.precisions, "of the weights, one or more")
       ->delimiter(',')
-      ->check(CLI::IsMember({"float", "bf16", "f16"}))
+      ->check(CLI::IsMember({"float", "bf16", "f16", "int8", "int4"}))
       ->capture_default_str();
   app.add_option("--test", settings.tests,
                  "prefill: a prompt; decode: one stream after a prompt; batch: streams that share each step")
@@ -98,16 +98,21 @@ double cache_bytes(const ModelConfig& config, double context) {
 
 /// The machine's limit: the weights are read once a step, K and V once a stream, and each weight is multiplied once a
 /// row; the slower of reading and multiplying counts.
-double floor_of(const Row& row, const ModelConfig& config, const MachineLimits& machine, std::size_t weight_bytes,
-                int new_tokens) {
+template <class W>
+double floor_of(const Row& row, const ModelConfig& config, const MachineLimits& machine, int new_tokens) {
+  // Integers come with scales.
+  using Matrix = typename backend::SimdCpu<W>::matrix;
+  constexpr double weight_bytes =
+      static_cast<double>(Matrix::elements(32, 16) * sizeof(typename Matrix::element)) / (32 * 16);
+  const double operations = GroupedElement<W> ? machine.byte_operations_per_second : machine.operations_per_second;
   const auto weights = static_cast<double>(weights_of(config));
   const bool prefill = row.test == "prefill";
   const double rows = prefill ? row.prompt : row.batch, context = prefill ? 0 : row.prompt + new_tokens / 2.0;
   // A prompt goes through the head with its last row alone.
   const double head = static_cast<double>(config.n_embd) * config.vocab;
   const double products = prefill ? rows * (weights - head) + head : rows * weights;
-  const double reading = weights * static_cast<double>(weight_bytes) + rows * cache_bytes(config, context);
-  return rows / std::max(reading / machine.bytes_per_second, 2 * products / machine.operations_per_second);
+  const double reading = weights * weight_bytes + rows * cache_bytes(config, context);
+  return rows / std::max(reading / machine.bytes_per_second, 2 * products / operations);
 }
 
 /// A model of one precision with one number of threads, and the tests that it runs.
@@ -130,6 +135,7 @@ class Bench {
                                           .max_length = length},
                                          weights_->config()));
     const int vocab = weights_->config().vocab;
+    warm_up(executor, row.prompt);
     std::vector<std::vector<Token>> tokens(static_cast<std::size_t>(streams));
     std::vector<OpenSequence<typename AnyExecutor::book_type>> sequences;
     Step step;
@@ -154,6 +160,14 @@ class Bench {
  private:
   static Token best(std::span<const float> logits) {
     return static_cast<Token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+
+  /// A prompt beforehand touches all memory once, which the system clears at first touch.
+  static void warm_up(AnyExecutor& executor, int length) {
+    const OpenSequence<typename AnyExecutor::book_type> sequence(executor.book(), std::span<const Token>());
+    std::vector<Token> tokens(static_cast<std::size_t>(length), Token{1});
+    Step step;
+    run_tokens(executor, sequence, tokens, 256, false, step, [](int /*position*/, std::span<const float> /*row*/) {});
   }
 
   /// One token for every stream, in one step.
@@ -221,7 +235,7 @@ void run_precision(const Settings& settings, const Checkpoint& checkpoint, const
       for (Row& row : rows) row.rates.push_back(bench.run(row, settings.new_tokens));
     }
     for (Row& row : rows) {
-      row.floor = floor_of(row, checkpoint.config(), machine, sizeof(W), settings.new_tokens);
+      row.floor = floor_of<W>(row, checkpoint.config(), machine, settings.new_tokens);
       table.push_back(std::move(row));
     }
   }
@@ -233,8 +247,9 @@ void print_table(const Settings& settings, const std::vector<Row>& table,
               settings.synthetic.empty() ? settings.model.c_str() : ("synthetic " + settings.synthetic).c_str(),
               std::string(isa_name(best_isa())).c_str(), settings.runs);
   for (const auto& [threads, machine] : machines) {
-    std::printf("this machine, %d thread%s: reads %.1f GB/s, computes %.0f GFLOP/s in float\n", threads,
-                threads == 1 ? "" : "s", machine.bytes_per_second / 1e9, machine.operations_per_second / 1e9);
+    std::printf("this machine, %d thread%s: reads %.1f GB/s, computes %.0f GFLOP/s in float, %.0f Gop/s in bytes\n",
+                threads, threads == 1 ? "" : "s", machine.bytes_per_second / 1e9, machine.operations_per_second / 1e9,
+                machine.byte_operations_per_second / 1e9);
   }
   std::printf("\n| test | precision | threads | prompt | batch | tokens/s | spread | floor | share |\n");
   std::printf("|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
@@ -258,6 +273,8 @@ int bench(const Settings& settings) {
     if (precision == "float") run_precision<float>(settings, checkpoint, precision, machines, table);
     if (precision == "bf16") run_precision<bf16>(settings, checkpoint, precision, machines, table);
     if (precision == "f16") run_precision<f16>(settings, checkpoint, precision, machines, table);
+    if (precision == "int8") run_precision<int8>(settings, checkpoint, precision, machines, table);
+    if (precision == "int4") run_precision<int4>(settings, checkpoint, precision, machines, table);
   }
   if (!settings.json) {
     print_table(settings, table, machines);

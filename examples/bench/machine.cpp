@@ -7,14 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <gpt2ie/backend/avx512.hpp>
 #include <gpt2ie/backend/isa.hpp>
 #include <gpt2ie/core/float4.hpp>
 #include <gpt2ie/core/host_buffer.hpp>
 #include <gpt2ie/core/thread_pool.hpp>
-
-#if GPT2IE_X86_KERNELS
-#include <immintrin.h>
-#endif
 
 namespace gpt2ie_example {
 
@@ -75,6 +72,48 @@ struct PeakLoopAvx2 {
     return (_mm256_cvtss_f32(sum[I]) + ...);
   }
 };
+
+/// Products of unsigned by signed bytes, summed by fours: two instructions for 32 products.
+template <class Unused = void>
+struct BytePeakLoopAvx2 {
+  static constexpr int width = 32;
+
+  template <int... I>
+  __attribute__((target("avx2,fma"))) static float run(float seed, std::integer_sequence<int, I...> /*chains*/) {
+    __m256i sum[] = {_mm256_set1_epi32(static_cast<int>(seed * 1000) + I)...};
+    const __m256i factor = _mm256_set1_epi8(3), ones = _mm256_set1_epi16(1);
+    for (long round = 0; round < rounds; ++round) {
+      ((sum[I] = _mm256_madd_epi16(_mm256_maddubs_epi16(factor, sum[I]), ones)), ...);
+    }
+    return static_cast<float>((_mm256_extract_epi32(sum[I], 0) + ...));
+  }
+};
+
+template <class Unused = void>
+struct PeakLoopAvx512 {
+  static constexpr int width = 16;
+
+  template <int... I>
+  GPT2IE_TARGET_AVX512 static float run(float seed, std::integer_sequence<int, I...> /*chains*/) {
+    __m512 sum[] = {_mm512_set1_ps(seed * static_cast<float>(I))...};
+    const __m512 factor = _mm512_set1_ps(0.999f), term = _mm512_set1_ps(1e-3f);
+    for (long round = 0; round < rounds; ++round) ((sum[I] = _mm512_fmadd_ps(sum[I], factor, term)), ...);
+    return (_mm512_cvtss_f32(sum[I]) + ...);
+  }
+};
+
+template <class Unused = void>
+struct BytePeakLoopAvx512 {
+  static constexpr int width = 64;
+
+  template <int... I>
+  GPT2IE_TARGET_AVX512 static float run(float seed, std::integer_sequence<int, I...> /*chains*/) {
+    __m512i sum[] = {_mm512_set1_epi32(static_cast<int>(seed * 1000) + I)...};
+    const __m512i factor = _mm512_set1_epi8(3), bytes = _mm512_set1_epi8(-5);
+    for (long round = 0; round < rounds; ++round) ((sum[I] = _mm512_dpbusd_epi32(sum[I], factor, bytes)), ...);
+    return static_cast<float>((_mm512_cvtsi512_si32(sum[I]) + ...));
+  }
+};
 #endif
 
 template <class Loop>
@@ -115,12 +154,19 @@ MachineLimits measure_machine(int threads) {
   limits.bytes_per_second = middle(std::move(rates));
 
 #if GPT2IE_X86_KERNELS
+  if (best_isa() == Isa::avx512) {
+    limits.operations_per_second = peak<PeakLoopAvx512<>>(pool);
+    limits.byte_operations_per_second = peak<BytePeakLoopAvx512<>>(pool);
+    return limits;
+  }
   if (best_isa() == Isa::avx2) {
     limits.operations_per_second = peak<PeakLoopAvx2<>>(pool);
+    limits.byte_operations_per_second = peak<BytePeakLoopAvx2<>>(pool);
     return limits;
   }
 #endif
   limits.operations_per_second = peak<PeakLoop<>>(pool);
+  limits.byte_operations_per_second = limits.operations_per_second;
   return limits;
 }
 

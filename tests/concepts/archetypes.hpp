@@ -76,6 +76,7 @@ class Backend {
   void all_reduce(float* /*x*/, std::size_t /*n*/) {}
   [[nodiscard]] bool leads() const { return true; }
 
+  void reserve(int /*rows*/, int /*elements*/) {}
   matrix pack(const gpt2ie::MatrixSource& source) {
     const auto in = static_cast<std::size_t>(source.in), out = static_cast<std::size_t>(source.out);
     matrix packed{Buffer<float>(in * out), source.in, source.out};

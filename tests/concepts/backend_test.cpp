@@ -54,6 +54,10 @@ struct NoPack : archetype::Backend {
   using archetype::Backend::Backend;
   int pack(const MatrixSource& source);
 };
+struct NoReserve : archetype::Backend {
+  using archetype::Backend::Backend;
+  void reserve();
+};
 struct NoLinear : archetype::Backend {
   using archetype::Backend::Backend;
   void linear(const matrix& w, const float* x, int rows, float* y);
@@ -99,6 +103,7 @@ TEST_CASE("what lacks one atom is no backend, and that atom is the one unmet") {
   CHECK((!HasLaunch<NoLaunch> && HasMemory<NoLaunch> && !Backend<NoLaunch>));
   CHECK((!HasLaunch<NoWait> && !Backend<NoWait>));
   CHECK((!HasProducts<NoPack> && !Backend<NoPack>));
+  CHECK((!HasProducts<NoReserve> && !Backend<NoReserve>));
   CHECK((!HasProducts<NoLinear> && !Backend<NoLinear>));
   CHECK((!HasSmallOperations<NoEmbed> && HasProducts<NoEmbed> && !Backend<NoEmbed>));
   CHECK((!HasSmallOperations<NoLayerNorm> && !Backend<NoLayerNorm>));

@@ -66,7 +66,7 @@ struct IsaFlashMath {
 };
 
 /// Whether this instruction set has loops of its own for heads of this size.
-[[nodiscard]] inline bool has_flash_math(Isa isa, int head_dim) { return isa == Isa::avx2 && head_dim % 16 == 0; }
+[[nodiscard]] inline bool has_flash_math(Isa isa, int head_dim) { return isa != Isa::portable && head_dim % 16 == 0; }
 
 /// Precondition: has_flash_math.
 template <PlainElement T>

@@ -5,6 +5,10 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <type_traits>
 
 #include <gpt2ie/config.hpp>
@@ -23,8 +27,15 @@ struct MatrixSource {
   int in = 0, out = 0;
   /// False: stored as `in` rows of `out` floats (Conv1D). True: as `out` rows of `in` floats (embedding tables).
   bool out_major = false;
-  /// Writes one stored row as floats.
+  /// Writes one stored row as floats. From any thread.
   std::function<void(int row, float* to)> read_row;
+};
+
+/// A matrix that was packed before, in memory that `owner` keeps.
+struct PackedSource {
+  int in = 0, out = 0;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
 };
 
 /// What happens to a product's result on its way out: y = activation(xW + bias) + residual.
@@ -73,13 +84,23 @@ concept HasLaunch = requires(B b, int n, std::size_t cost, detail::ProbeKernel k
   b.wait();
 };
 
-/// pack turns a MatrixSource into the backend's own form, once. linear: y[rows, out] = epilogue(x[rows, in] W).
+/// pack turns a MatrixSource into the backend's own form, once. reserve(rows, elements) allocates what linear needs
+/// beside its operands for so many rows of so many elements. linear: y[rows, out] = epilogue(x[rows, in] W).
 template <class B>
 concept HasProducts = requires(B b, const MatrixSource& source, const float* x, int rows, float* y, Epilogue e) {
   typename B::matrix;
   requires std::default_initializable<typename B::matrix> && std::movable<typename B::matrix>;
   { b.pack(source) } -> std::same_as<typename B::matrix>;
+  b.reserve(rows, rows);
   requires requires(const typename B::matrix& w) { b.linear(w, x, rows, y, e); };
+};
+
+/// A backend that takes matrices as it packed them earlier, without copying: adopt gives the matrix, or nothing if the
+/// bytes are not one of that size; packed_name is what such files call its precision.
+template <class B>
+concept HasPackedForm = HasProducts<B> && requires(const B b, const PackedSource& source) {
+  { b.adopt(source) } -> std::same_as<std::optional<typename B::matrix>>;
+  { B::packed_name } -> std::convertible_to<std::string_view>;
 };
 
 /// embed: y[r] = wte[token[r]] + wpe[position[r]]. layer_norm: y[r] = (x[r] - mean) / sqrt(variance + epsilon) * weight

@@ -50,6 +50,7 @@ class HostBackend {
     pool_->parallel_for(count, static_cast<int>(std::min<std::size_t>(grain, 1u << 30)), kernel);
   }
   void wait() const {}
+  void reserve(int /*rows*/, int /*elements*/) const {}
   void all_reduce(float* /*x*/, std::size_t /*n*/) const {}
   [[nodiscard]] bool leads() const { return true; }
 

@@ -14,6 +14,8 @@
 #include <gpt2ie/backend/isa.hpp>
 #include <gpt2ie/backend/panel_product_args.hpp>
 #include <gpt2ie/backend/panel_product_avx2.hpp>
+#include <gpt2ie/backend/panel_product_avx512.hpp>
+#include <gpt2ie/backend/panels.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/float4.hpp>
@@ -70,9 +72,29 @@ template <PlainElement W>
 [[nodiscard]] PanelProduct<W> panel_product(Isa isa) {
 #if GPT2IE_X86_KERNELS
   if (isa == Isa::avx2) return &PanelProductAvx2<W>::multiply;
+  if (isa == Isa::avx512) return &PanelProductAvx512<W>::multiply;
 #endif
   static_cast<void>(isa);
   return &PanelProductPortable<W>::multiply;
 }
+
+/// What SimdCpu<W> calls: the kernel's function, and what it is given of a matrix and of rows.
+template <WeightElement W>
+struct ProductOf {
+  using Args = PanelProductArgs<W>;
+  using Rows = const float*;  ///< [rows, in]
+
+  [[nodiscard]] static PanelProduct<W> choose(Isa isa) { return panel_product<W>(isa); }
+
+  [[nodiscard]] static Args args(const PanelMatrix<W>& w, int first_panel, int panels, Rows x, int first_row, int rows,
+                                 float* sums) {
+    return {.weights = w.panel(first_panel),
+            .panels = panels,
+            .in = w.in(),
+            .x = x + static_cast<std::ptrdiff_t>(first_row) * w.in(),
+            .rows = rows,
+            .sums = sums};
+  }
+};
 
 }  // namespace gpt2ie::inline GPT2IE_ABI::detail

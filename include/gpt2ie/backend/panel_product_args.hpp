@@ -28,11 +28,17 @@ struct PanelProductArgs {
   [[nodiscard]] float* sums_of(int p, int r) const {
     return sums + (static_cast<std::ptrdiff_t>(p) * rows + r) * width;
   }
+  /// What follows the slice of panel p from row k on, `slice` rows high: the same rows of the next panel, or the next
+  /// rows of the first.
+  [[nodiscard]] const W* after(int p, int k, int slice) const {
+    return p + 1 < panels ? panel(p + 1, k) : panel(0, k + slice < in ? k + slice : k);
+  }
 };
 
 /// How many rows of a panel are taken at a time. Few rows of activations wait for memory: short slices of several
 /// panels in turn keep several streams of reads going, which a core prefetches half as fast again as one. Many rows
-/// compute: a slice [256][16] stays in a first-level cache while they pass by.
-inline constexpr int panel_slice(int rows, int slice_of_few) { return rows < 8 ? slice_of_few : 256; }
+/// compute: a slice [128][16] and the one after it, which is fetched meanwhile, stay in a first-level cache while they
+/// pass by.
+inline constexpr int panel_slice(int rows, int slice_of_few) { return rows < 8 ? slice_of_few : 128; }
 
 }  // namespace gpt2ie::inline GPT2IE_ABI::detail

@@ -32,9 +32,13 @@ struct PanelProductAvx2 {
     for (int k = 0; k < args.in; k += slice) {
       const int depth = std::min(slice, args.in - k);
       for (int p = 0; p < args.panels; ++p) {
+        // Each group of rows fetches its share of the slice that comes next.
+        const char* next = reinterpret_cast<const char*>(args.after(p, k, slice));
+        const int step = static_cast<int>(sizeof(W)) * Args::width / groups;
         for (int group = 0, r = 0; group < groups; ++group) {
           const int count = (args.rows - r + groups - group - 1) / (groups - group);
-          multiply_group(args, count, p, r, k, depth);
+          multiply_group(args, count, p, r, k, depth, next, step);
+          next += depth * step;
           r += count;
         }
       }
@@ -63,20 +67,20 @@ struct PanelProductAvx2 {
   }
 
   __attribute__((target("avx2,fma,f16c"))) static void multiply_group(const Args& args, int count, int p, int r, int k,
-                                                                      int depth) {
+                                                                      int depth, const char* next, int step) {
     switch (count) {
       case 1:
-        return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 1>{});
+        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 1>{});
       case 2:
-        return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 2>{});
+        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 2>{});
       case 3:
-        return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 3>{});
+        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 3>{});
       case 4:
-        return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 4>{});
+        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 4>{});
       case 5:
-        return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 5>{});
+        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 5>{});
       default:
-        return multiply_rows(args, p, r, k, depth, std::make_integer_sequence<int, 6>{});
+        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 6>{});
     }
   }
 
@@ -84,12 +88,14 @@ struct PanelProductAvx2 {
   /// a compiler that leaves one of these loops standing keeps the sums in memory, at a third of the speed.
   template <int... I>
   __attribute__((target("avx2,fma,f16c"))) static void multiply_rows(const Args& args, int p, int r, int k, int depth,
+                                                                     const char* next, int step,
                                                                      std::integer_sequence<int, I...> /*rows*/) {
     const float* x[] = {args.row(r + I) + k...};
     const W* w = args.panel(p, k);
     float* sums[] = {args.sums_of(p, r + I)...};
     __m256 low[] = {_mm256_loadu_ps(sums[I])...}, high[] = {_mm256_loadu_ps(sums[I] + 8)...};
-    for (int j = 0; j < depth; ++j, w += Args::width) {
+    for (int j = 0; j < depth; ++j, w += Args::width, next += step) {
+      _mm_prefetch(next, _MM_HINT_T0);
       const __m256 w_low = Avx2Load<W>::eight(w), w_high = Avx2Load<W>::eight(w + 8);
       ((low[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_low, low[I]),
         high[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_high, high[I])),

@@ -5,15 +5,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include <gpt2ie/backend/group_panels.hpp>
+#include <gpt2ie/backend/group_product.hpp>
 #include <gpt2ie/backend/host_backend.hpp>
 #include <gpt2ie/backend/isa.hpp>
 #include <gpt2ie/backend/panel_product.hpp>
 #include <gpt2ie/backend/panels.hpp>
+#include <gpt2ie/backend/quantized_rows.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/error.hpp>
 #include <gpt2ie/core/math.hpp>
 #include <gpt2ie/core/type_list.hpp>
@@ -21,22 +29,26 @@
 namespace gpt2ie::inline GPT2IE_ABI {
 namespace backend {
 
-/// W: precision of the weights; float, bf16 or f16. They become floats on their way into a product, so a half keeps all
-/// of its digits and sums are those of floats.
+/// W: precision of the weights: float, bf16 or f16, or int8 or int4 in groups of 32 with a scale each.
+///
+/// Halves become floats on their way into a product, so they keep all of their digits and sums are those of floats.
+/// Integers are multiplied with activations that are rounded to 8 bits in groups of 32, as llama.cpp does it.
 ///
 /// A row's results have the same bits in any batch, chunk or number of threads, within one binary and one instruction
 /// set.
 template <class W>
 class SimdCpu : public HostBackend {
-  static_assert(PlainElement<W>,
-                "gpt2ie: backend::SimdCpu<W>: W is the precision of the weights, one of float, bf16 and f16");
+  static_assert(
+      WeightElement<W>,
+      "gpt2ie: backend::SimdCpu<W>: W is the precision of the weights, one of float, bf16, f16, int8 and int4");
 
  public:
   using weight_type = W;
   // A refused W goes no further, so that its sentence stands alone.
-  using stored = std::conditional_t<PlainElement<W>, W, float>;
+  using stored = std::conditional_t<WeightElement<W>, W, float>;
   using matrix = PanelMatrix<stored>;
   static constexpr bool row_invariant = true;
+  static constexpr std::string_view packed_name = weight_name<stored>;
 
   /// threads: 0 stands for one per processor. isa: the best that this processor runs, unless a program wants another.
   /// Errors: unsupported for one that it does not run.
@@ -45,43 +57,51 @@ class SimdCpu : public HostBackend {
       fail(errc::unsupported, "a processor with " + std::string(isa_name(isa)),
            "one with " + std::string(isa_name(best_isa())));
     }
-    product_ = detail::panel_product<stored>(isa);
+    product_ = Product::choose(isa);
+    quantize_group_ = detail::quantize_group_of(isa);
   }
 
   [[nodiscard]] Isa isa() const { return isa_; }
 
+  /// Source rows are read on all threads.
   [[nodiscard]] matrix pack(const MatrixSource& source) const {
     matrix packed(source.in, source.out);
     if (source.out_major) {
-      pack_columns(source, packed);
+      launch(packed.panels(), pack_cost(source.in, matrix::width), [&](int p) { pack_panel(source, p, packed); });
     } else {
-      std::vector<float> row(static_cast<std::size_t>(source.out));
-      for (int k = 0; k < source.in; ++k) {
-        source.read_row(k, row.data());
-        packed.set_row(k, row.data());
-      }
+      const int blocks = (source.in + matrix::block_rows - 1) / matrix::block_rows;
+      launch(blocks, pack_cost(source.out, matrix::block_rows), [&](int b) { pack_rows(source, b, packed); });
     }
     return packed;
   }
 
-  /// y must not be x or the residual. Cost: 2 * rows * in * out operations, in * out * sizeof(W) bytes read; allocates
-  /// nothing.
+  /// The matrix that a file keeps in this backend's layout, where it lies.
+  [[nodiscard]] std::optional<matrix> adopt(const PackedSource& source) const {
+    using Element = typename matrix::element;
+    const bool fits = source.bytes.size() == matrix::elements(source.in, source.out) * sizeof(Element) &&
+                      reinterpret_cast<std::uintptr_t>(source.bytes.data()) % alignof(Element) == 0;
+    if (!fits) return std::nullopt;
+    return matrix(source.in, source.out, reinterpret_cast<const Element*>(source.bytes.data()), source.owner);
+  }
+
+  /// Allocates what products of so many rows of so many elements need.
+  void reserve(int rows, int elements) const {
+    if constexpr (GroupedElement<stored>) quantized_->reserve(rows, elements);
+  }
+
+  /// y must not be x or the residual. Cost: 2 * rows * in * out operations and the bytes of w read; allocates nothing
+  /// after reserve.
   void linear(const matrix& w, const float* x, int rows, float* y, const Epilogue& epilogue) const {
-    using Args = detail::PanelProductArgs<stored>;
-    constexpr int group = Args::most_panels, block = Args::most_rows;
+    constexpr int group = Product::Args::most_panels, block = Product::Args::most_rows;
     const std::size_t cost =
         static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * std::size_t{group * matrix::width};
+    const typename Product::Rows input = product_input(x, rows, w.in());
     launch((w.panels() + group - 1) / group, cost, [&](int g) {
       float sums[group * block * matrix::width];
       const int first = g * group, panels = std::min(group, w.panels() - first);
       for (int row = 0; row < rows; row += block) {
         const int block_rows = std::min(block, rows - row);
-        product_(Args{.weights = w.panel(first),
-                      .panels = panels,
-                      .in = w.in(),
-                      .x = x + static_cast<std::ptrdiff_t>(row) * w.in(),
-                      .rows = block_rows,
-                      .sums = sums});
+        product_(Product::args(w, first, panels, input, row, block_rows, sums));
         for (int p = 0; p < panels; ++p) {
           const int column = (first + p) * matrix::width, count = std::min(matrix::width, w.out() - column);
           for (int r = 0; r < block_rows; ++r) {
@@ -97,10 +117,9 @@ class SimdCpu : public HostBackend {
              float* y) const {
     const int n = wte.in();
     for (int r = 0; r < rows; ++r) {
-      const stored* word = wte.column(tokens[r]);
-      const stored* place = wpe.column(positions[r]);
       float* to = y + static_cast<std::ptrdiff_t>(r) * n;
-      for (int i = 0; i < n; ++i) to[i] = to_float(word[i * matrix::width]) + to_float(place[i * matrix::width]);
+      wte.for_column(tokens[r], [to](int i, float word) { to[i] = word; });
+      wpe.for_column(positions[r], [to](int i, float place) { to[i] += place; });
     }
   }
 
@@ -124,21 +143,54 @@ class SimdCpu : public HostBackend {
   }
 
  private:
-  /// Embedding tables arrive one output column at a time: sixteen make a panel.
-  static void pack_columns(const MatrixSource& source, matrix& packed) {
+  using Product = detail::ProductOf<stored>;
+
+  static std::size_t pack_cost(int wide, int high) {
+    return static_cast<std::size_t>(wide) * static_cast<std::size_t>(high) * 4;
+  }
+
+  /// An embedding table has its columns stored one after the other: sixteen make a panel.
+  static void pack_panel(const MatrixSource& source, int p, matrix& packed) {
+    const int first = p * matrix::width, count = std::min(matrix::width, source.out - first);
     std::vector<float> columns(static_cast<std::size_t>(source.in) * matrix::width);
-    for (int first = 0; first < source.out; first += matrix::width) {
-      const int count = std::min(matrix::width, source.out - first);
-      for (int c = 0; c < count; ++c) {
-        source.read_row(first + c, columns.data() + static_cast<std::ptrdiff_t>(c) * source.in);
-      }
-      stored* panel = packed.panel(first / matrix::width);
-      for (int k = 0; k < source.in; ++k) {
-        for (int c = 0; c < count; ++c) {
-          panel[k * matrix::width + c] = from_float<stored>(
-              columns[static_cast<std::size_t>(c) * static_cast<std::size_t>(source.in) + static_cast<std::size_t>(k)]);
-        }
-      }
+    for (int c = 0; c < count; ++c) {
+      source.read_row(first + c, columns.data() + static_cast<std::ptrdiff_t>(c) * source.in);
+    }
+    for (int k = 0; k < source.in; k += matrix::block_rows) {
+      pack_block(packed, p, k, columns.data() + k, 1, source.in);
+    }
+  }
+
+  static void pack_rows(const MatrixSource& source, int block, matrix& packed) {
+    const int first = block * matrix::block_rows, count = std::min(matrix::block_rows, source.in - first);
+    const int padded = packed.panels() * matrix::width;
+    std::vector<float> rows(static_cast<std::size_t>(padded) * matrix::block_rows);
+    for (int k = 0; k < count; ++k) source.read_row(first + k, rows.data() + static_cast<std::ptrdiff_t>(k) * padded);
+    for (int p = 0; p < packed.panels(); ++p) pack_block(packed, p, first, rows.data() + p * matrix::width, padded, 1);
+  }
+
+  /// Packs a block whose element [row][column] is from[row * row_stride + column * column_stride].
+  static void pack_block(matrix& packed, int p, int k, const float* from, std::ptrdiff_t row_stride,
+                         std::ptrdiff_t column_stride) {
+    const int count = std::min(matrix::block_rows, packed.in() - k);
+    float block[matrix::block_rows * matrix::width];
+    for (int row = 0; row < count; ++row) {
+      for (int c = 0; c < matrix::width; ++c)
+        block[row * matrix::width + c] = from[row * row_stride + c * column_stride];
+    }
+    packed.set_block(p, k, count, block);
+  }
+
+  /// Rows as the product takes them: as they are, or rounded to integers.
+  typename Product::Rows product_input(const float* x, int rows, int in) const {
+    if constexpr (GroupedElement<stored>) {
+      reserve(rows, in);
+      launch(rows, static_cast<std::size_t>(in), [&](int row) {
+        quantized_->quantize(row, x + static_cast<std::ptrdiff_t>(row) * in, in, quantize_group_);
+      });
+      return quantized_->rows(in);
+    } else {
+      return x;
     }
   }
 
@@ -155,12 +207,14 @@ class SimdCpu : public HostBackend {
   }
 
   Isa isa_;
-  detail::PanelProduct<stored> product_;
+  void (*product_)(const typename Product::Args&);
+  detail::QuantizeGroup quantize_group_;
+  std::unique_ptr<detail::QuantizedRowBuffer> quantized_ = std::make_unique<detail::QuantizedRowBuffer>();
 };
 
 }  // namespace backend
 
 template <class W>
-inline constexpr bool detail::refused<backend::SimdCpu<W>> = !PlainElement<W>;
+inline constexpr bool detail::refused<backend::SimdCpu<W>> = !WeightElement<W>;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <string_view>
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/bits.hpp>
@@ -23,6 +24,10 @@ struct f16 {
 struct int8 {
   std::int8_t value;
 };
+/// Two signed 4-bit integers, each stored with 8 added, and a scale outside them.
+struct int4 {
+  std::uint8_t pair;
+};
 /// OCP 8-bit float, 4 bits of exponent, 3 of fraction, with a float scale outside it.
 struct fp8_e4m3 {
   std::uint8_t bits;
@@ -35,6 +40,22 @@ concept CacheElement = one_of<T, float, bf16, f16, int8, fp8_e4m3>;
 /// Elements that convert to float on their own, with no scale beside them.
 template <class T>
 concept PlainElement = one_of<T, float, bf16, f16>;
+
+/// Integers with a scale for each group of neighbours.
+template <class T>
+concept GroupedElement = one_of<T, int8, int4>;
+
+/// Precisions in which a backend may keep weights.
+template <class T>
+concept WeightElement = PlainElement<T> || GroupedElement<T>;
+
+/// What options and files call a precision of weights.
+template <WeightElement T>
+inline constexpr std::string_view weight_name = one_of<T, float>  ? "float"
+                                                : one_of<T, bf16> ? "bf16"
+                                                : one_of<T, f16>  ? "f16"
+                                                : one_of<T, int8> ? "int8"
+                                                                  : "int4";
 
 GPT2IE_HD constexpr float to_float(float x) { return x; }
 

@@ -43,7 +43,7 @@ struct EngineOptions {
   int max_preemptions = 3;  ///< after so many a sequence starts again only when it need not give way any more
   /// A step that carries prompts beside running streams takes about at most this many times a step without; above 1, or
   /// 0 for no limit.
-  double stall_factor = 1.75;
+  double stall_factor = 1.5;
   /// Called on the engine's thread after each step, before its tokens go out. Must not throw.
   std::function<void(const StepReport&)> on_step = {};
 };
@@ -61,7 +61,8 @@ class BasicEngine {
   /// Packs the checkpoint's weights and loads the tokenizer beside them, if there is one. Errors: those of reading the
   /// files, and bad_request for options out of range.
   explicit BasicEngine(const Checkpoint& checkpoint, const EngineOptions& options = {}, B backend = B())
-      : BasicEngine(pack_weights(backend, checkpoint), find_tokenizer(checkpoint), options, std::move(backend)) {}
+      // In braces, so that the backend packs before it moves.
+      : BasicEngine{pack_weights(backend, checkpoint), find_tokenizer(checkpoint), options, std::move(backend)} {}
 
   /// On weights that others may use too. tokenizer: may be null; then requests are in tokens.
   BasicEngine(std::shared_ptr<const Weights<B>> weights, std::shared_ptr<const Tokenizer> tokenizer,

@@ -44,7 +44,8 @@ class BasicGenerator {
   /// Packs the checkpoint's weights and loads the tokenizer beside them, if there is one.
   /// Errors: those of reading the files.
   explicit BasicGenerator(const Checkpoint& checkpoint, B backend = B(), const Limits& limits = generator_limits)
-      : BasicGenerator(pack_weights(backend, checkpoint), find_tokenizer(checkpoint), std::move(backend), limits) {}
+      // In braces, so that the backend packs before it moves.
+      : BasicGenerator{pack_weights(backend, checkpoint), find_tokenizer(checkpoint), std::move(backend), limits} {}
 
   /// On weights that others may use too. tokenizer: may be null; then requests are in tokens. Errors: bad_request for
   /// no weights or limits out of range.

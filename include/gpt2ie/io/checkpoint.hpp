@@ -61,6 +61,10 @@ class Checkpoint {
   /// The head is `lm_head.weight`; otherwise it is `wte.weight`.
   [[nodiscard]] bool has_own_head() const { return has("lm_head.weight"); }
 
+  /// The precision of matrices that a backend packed ahead of time (write_packed_weights), such as "int8"; empty for a
+  /// checkpoint of plain tensors. Such a matrix is a U8 tensor of bytes in that backend's layout.
+  [[nodiscard]] const std::string& packed_precision() const noexcept { return shared_->packed; }
+
   /// Bytes of all tensors of the model as the files store them; of the floats for a synthetic checkpoint.
   [[nodiscard]] std::uint64_t tensor_bytes() const noexcept { return shared_->bytes; }
 
@@ -71,11 +75,13 @@ class Checkpoint {
     std::filesystem::path folder;
     std::map<std::string, TensorInfo, std::less<>> tensors;
     std::uint64_t bytes = 0;
+    std::string packed;
 
     Shared(const ModelConfig& model, std::shared_ptr<const TensorSource> from, std::string_view name,
            std::filesystem::path where)
         : config(model), source(std::move(from)), folder(std::move(where)) {
       check_model_config(config, name);
+      packed = source->packed_precision();
       for_each_weight(config, [&](const std::string& key, const Shape& shape) { take(key, shape, name); });
       take_head(name);
       for (const auto& item : tensors) bytes += item.second.stored_bytes;
@@ -85,11 +91,20 @@ class Checkpoint {
       const std::string tensor = "tensor " + key + " " + shape_text(shape) + " in " + std::string(name);
       auto info = source->info(key);
       if (!info) fail(errc::missing_tensor, tensor, "no tensor of that key");
+      if (!packed.empty() && shape.size() == 2) return take_packed(key, tensor, std::move(*info));
       if (info->shape != shape) fail(errc::bad_shape, tensor, "the shape " + shape_text(info->shape));
       if (!converts_to_float(info->dtype)) {
         fail(errc::unsupported, tensor + " as F32, F16 or BF16", std::string(dtype_name(info->dtype)));
       }
       tensors.emplace(key, std::move(*info));
+    }
+
+    /// The size is checked by the backend, whose layout it is.
+    void take_packed(const std::string& key, const std::string& tensor, TensorInfo info) {
+      if (info.dtype != DType::u8) {
+        fail(errc::unsupported, tensor + " packed as U8", std::string(dtype_name(info.dtype)));
+      }
+      tensors.emplace(key, std::move(info));
     }
 
     void take_head(std::string_view name) {

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/error.hpp>
 #include <gpt2ie/core/excerpt.hpp>
 #include <gpt2ie/core/json.hpp>
@@ -56,6 +57,10 @@ inline std::filesystem::path confined_file(const std::filesystem::path& folder, 
   if (!in_folder && !in_hub_cache) fail(errc::bad_file, expected, shown + ", a link to " + file.string());
   return file;
 }
+
+/// What the metadata of a file of packed weights says.
+inline constexpr std::string_view packed_layout_key = "gpt2ie.layout", packed_precision_key = "gpt2ie.precision",
+                                  packed_layout = "panels of 16, version 1";
 
 /// A key without the `transformer.` that models saved with their head have.
 inline std::string_view plain_key(std::string_view key) {
@@ -99,6 +104,8 @@ class HuggingFaceFolder final : public TensorSource {
     return tensor;
   }
 
+  [[nodiscard]] std::string packed_precision() const override { return packed_; }
+
  private:
   /// Where a tensor lies: a file, and the key there.
   struct Place {
@@ -122,6 +129,27 @@ class HuggingFaceFolder final : public TensorSource {
   void read_single() {
     const auto file = std::make_shared<const SafetensorsFile>(folder_ / "model.safetensors");
     for (const auto& item : file->tensors()) add(item.first, file, file->path().string());
+    read_packing(*file);
+  }
+
+  /// Packed weights say in their metadata which layout they have, and in which precision.
+  void read_packing(const SafetensorsFile& file) {
+    const auto layout = file.metadata().find(packed_layout_key);
+    if (layout == file.metadata().end()) return;
+    if (layout->second != packed_layout) {
+      fail(errc::unsupported, "weights packed as " + std::string(packed_layout) + " in " + file.path().string(),
+           excerpt(layout->second, 80));
+    }
+    const auto precision = file.metadata().find(packed_precision_key);
+    const bool known = precision != file.metadata().end() &&
+                       (precision->second == weight_name<float> || precision->second == weight_name<bf16> ||
+                        precision->second == weight_name<f16> || precision->second == weight_name<int8> ||
+                        precision->second == weight_name<int4>);
+    if (!known) {
+      fail(errc::unsupported, "weights packed in float, bf16, f16, int8 or int4 in " + file.path().string(),
+           precision == file.metadata().end() ? "no precision in its metadata" : excerpt(precision->second, 80));
+    }
+    packed_ = precision->second;
   }
 
   void read_shards() {
@@ -150,6 +178,7 @@ class HuggingFaceFolder final : public TensorSource {
 
   std::filesystem::path folder_;
   ModelConfig config_;
+  std::string packed_;
   std::map<std::string, Place, std::less<>> places_;
 };
 

@@ -89,7 +89,7 @@ class FileReplacement {
 }  // namespace detail
 
 /// Writes the tensors and metadata to a new file at `path`, over one that is there. The widest element types come
-/// first and the data begins at a multiple of 8 bytes, so every tensor is aligned. If writing fails, the partial file
+/// first and the data begins at a multiple of 64 bytes, so every tensor is aligned. If writing fails, the partial file
 /// is removed. Errors: `bad_request` for a repeated or impossible name or bytes that disagree with a shape, before the
 /// file is touched; `bad_file` if the system does not take the data.
 inline void write_safetensors(const std::filesystem::path& path, std::span<const Tensor> tensors,
@@ -129,7 +129,7 @@ inline void write_safetensors(const std::filesystem::path& path, std::span<const
     at = end;
   }
   header += "}";
-  header.append((8 - header.size() % 8) % 8, ' ');
+  header.append((64 - (sizeof(std::uint64_t) + header.size()) % 64) % 64, ' ');
   if (header.size() > safetensors_header_limit) {
     fail(errc::bad_request, "a header of at most " + std::to_string(safetensors_header_limit) + " bytes",
          std::to_string(header.size()));

@@ -89,6 +89,7 @@ class Gpt2 {
     logit_rows_ = backend.template allocate<int>(logit_rows);
     const auto runs = static_cast<std::size_t>(limits.max_sequences);
     run_tables_ = backend.template allocate<int>(runs * 3);
+    backend.reserve(std::max(limits.max_rows, limits.max_logit_rows), std::max(c.n_embd, c.n_inner));
     host_row_run_.reserve(rows);
     host_run_tables_.resize(runs * 3);
   }

@@ -14,6 +14,7 @@
 
 #include <gpt2ie/backend/concepts.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/error.hpp>
 #include <gpt2ie/io/checkpoint.hpp>
 #include <gpt2ie/io/tensor.hpp>
 #include <gpt2ie/kv_cache/slab.hpp>
@@ -69,24 +70,45 @@ class WeightLoader {
   NormWeights<B> norm(const std::string& name) { return {vector(name + ".weight"), vector(name + ".bias")}; }
 
   /// Conv1D: [in, out].
-  LinearWeights<B> linear(const std::string& name) { return {matrix(name + ".weight", false), vector(name + ".bias")}; }
+  LinearWeights<B> linear(const std::string& name, int in, int out) {
+    return {matrix(name + ".weight", in, out, false), vector(name + ".bias")};
+  }
 
   /// Embeddings and heads: [out, in].
-  typename B::matrix table(const std::string& key) { return matrix(key, true); }
+  typename B::matrix table(const std::string& key, int in, int out) { return matrix(key, in, out, true); }
 
  private:
-  typename B::matrix matrix(const std::string& key, bool out_major) {
+  typename B::matrix matrix(const std::string& key, int in, int out, bool out_major) {
     const Tensor tensor = checkpoint_.tensor(key);
-    const int rows = static_cast<int>(tensor.shape[0]), columns = static_cast<int>(tensor.shape[1]);
-    const auto width = static_cast<std::size_t>(columns);
-    auto packed = backend_.pack({.in = out_major ? columns : rows,
-                                 .out = out_major ? rows : columns,
-                                 .out_major = out_major,
-                                 .read_row = [&](int row, float* to) {
+    if (!checkpoint_.packed_precision().empty()) return adopt(tensor, in, out);
+    const auto width = static_cast<std::size_t>(out_major ? in : out);
+    auto packed = backend_.pack({.in = in, .out = out, .out_major = out_major, .read_row = [&](int row, float* to) {
                                    read_floats(tensor, static_cast<std::size_t>(row) * width, width, to);
                                  }});
     report(tensor);
     return packed;
+  }
+
+  /// A matrix that was packed ahead of time, if it was for such a backend.
+  typename B::matrix adopt(const Tensor& tensor, int in, int out) {
+    if constexpr (HasPackedForm<B>) {
+      if (checkpoint_.packed_precision() != B::packed_name) {
+        fail(errc::unsupported, "plain weights, or weights packed in " + std::string(B::packed_name),
+             "weights packed in " + checkpoint_.packed_precision());
+      }
+      auto matrix = backend_.adopt({.in = in, .out = out, .bytes = tensor.bytes, .owner = tensor.keep_alive});
+      if (!matrix) {
+        fail(errc::bad_shape,
+             "tensor " + tensor.name + " with the bytes of a packed matrix " + std::to_string(in) + " by " +
+                 std::to_string(out) + " in " + std::string(B::packed_name),
+             std::to_string(tensor.bytes.size()) + " bytes");
+      }
+      report(tensor);
+      return *std::move(matrix);
+    } else {
+      fail(errc::unsupported, "plain weights, as this backend packs its own",
+           "weights packed in " + checkpoint_.packed_precision() + " for backend::SimdCpu");
+    }
   }
 
   void report(const Tensor& tensor) {
@@ -106,24 +128,27 @@ class WeightLoader {
 template <Backend B>
 class Weights {
  public:
-  /// Reads, converts and packs every tensor of the checkpoint, one at a time. Errors: those of reading the checkpoint.
+  /// Reads, converts and packs every tensor of the checkpoint, one at a time. Matrices that were packed ahead of time
+  /// are used where the file is mapped. Errors: those of reading the checkpoint; unsupported for weights packed in
+  /// another precision, or for another backend.
   Weights(B& backend, const Checkpoint& checkpoint, const LoadProgress& progress = {}) : config_(checkpoint.config()) {
     detail::WeightLoader<B> loader(backend, checkpoint, progress);
-    wte_ = loader.table("wte.weight");
-    wpe_ = loader.table("wpe.weight");
+    const int embd = config_.n_embd, inner = config_.n_inner;
+    wte_ = loader.table("wte.weight", embd, config_.vocab);
+    wpe_ = loader.table("wpe.weight", embd, config_.n_positions);
     layers_.reserve(static_cast<std::size_t>(config_.n_layer));
     for (int i = 0; i < config_.n_layer; ++i) {
       const std::string h = "h." + std::to_string(i) + ".";
       layers_.push_back({.ln_1 = loader.norm(h + "ln_1"),
                          .ln_2 = loader.norm(h + "ln_2"),
-                         .c_attn = loader.linear(h + "attn.c_attn"),
-                         .c_proj = loader.linear(h + "attn.c_proj"),
-                         .mlp_fc = loader.linear(h + "mlp.c_fc"),
-                         .mlp_proj = loader.linear(h + "mlp.c_proj")});
+                         .c_attn = loader.linear(h + "attn.c_attn", embd, 3 * embd),
+                         .c_proj = loader.linear(h + "attn.c_proj", embd, embd),
+                         .mlp_fc = loader.linear(h + "mlp.c_fc", embd, inner),
+                         .mlp_proj = loader.linear(h + "mlp.c_proj", inner, embd)});
     }
     ln_f_ = loader.norm("ln_f");
     own_head_ = checkpoint.has_own_head();
-    if (own_head_) head_ = loader.table("lm_head.weight");
+    if (own_head_) head_ = loader.table("lm_head.weight", embd, config_.vocab);
     backend.wait();
   }
 

@@ -15,7 +15,7 @@ namespace gpt2ie::inline GPT2IE_ABI {
 class PrefillPacer {
  public:
   /// factor: above 1; 0 for no limit.
-  explicit PrefillPacer(double factor = 1.75) : factor_(factor) {}
+  explicit PrefillPacer(double factor = 1.5) : factor_(factor) {}
 
   /// A step of these rows took so long.
   void observe(int decode_rows, int prefill_rows, double seconds) {

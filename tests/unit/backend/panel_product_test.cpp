@@ -22,7 +22,7 @@ auto product(Isa isa) {
 
 /// Those that this processor runs.
 std::vector<Isa> isas() {
-  std::vector<Isa> all = {Isa::portable, Isa::avx2};
+  std::vector<Isa> all(all_isas.begin(), all_isas.end());
   std::erase_if(all, [](Isa isa) { return !has_isa(isa); });
   return all;
 }

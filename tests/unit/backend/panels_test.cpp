@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <cstddef>
-#include <numeric>
-#include <vector>
+#include <memory>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -18,18 +17,25 @@ TEST_CASE("rows go in, columns come out, and the last panel is filled with zeros
     CHECK(w.in() == in);
     CHECK(w.out() == out);
     CHECK(w.panels() == (out + 15) / 16);
-    std::vector<float> row(static_cast<std::size_t>(out));
-    for (int k = 0; k < in; ++k) {
-      std::iota(row.begin(), row.end(), static_cast<float>(100 * k));
-      w.set_row(k, row.data());
+    for (int p = 0; p < w.panels(); ++p) {
+      float block[in * PanelMatrix::width] = {};
+      for (int k = 0; k < in; ++k) {
+        for (int c = 0; c < PanelMatrix::width && p * PanelMatrix::width + c < out; ++c) {
+          block[k * PanelMatrix::width + c] = static_cast<float>(100 * k + p * PanelMatrix::width + c);
+        }
+      }
+      w.set_block(p, 0, in, block);
     }
     int wrong = 0;
     for (int j = 0; j < w.panels() * PanelMatrix::width; ++j) {
-      for (int k = 0; k < in; ++k) {
-        wrong += w.column(j)[k * PanelMatrix::width] != (j < out ? static_cast<float>(100 * k + j) : 0.0f);
-      }
+      w.for_column(j, [&](int k, float x) { wrong += x != (j < out ? static_cast<float>(100 * k + j) : 0.0f); });
     }
     CHECK(wrong == 0);
+    // The same memory as someone else's.
+    const auto owner = std::make_shared<const PanelMatrix>(std::move(w));
+    const PanelMatrix other(in, out, owner->data(), owner);
+    CHECK(owner.use_count() == 2);
+    CHECK(other.panel(other.panels() - 1) == owner->panel(other.panels() - 1));
   }
 }
 

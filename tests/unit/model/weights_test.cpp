@@ -30,10 +30,10 @@ std::vector<float> values(const gpt2ie::Checkpoint& checkpoint, const std::strin
 bool holds(const Backend::matrix& matrix, const std::vector<float>& tensor, bool out_major) {
   bool same = tensor.size() == static_cast<std::size_t>(matrix.in()) * static_cast<std::size_t>(matrix.out());
   for (int j = 0; same && j < matrix.out(); ++j) {
-    for (int k = 0; k < matrix.in(); ++k) {
+    matrix.for_column(j, [&](int k, float x) {
       const int at = out_major ? j * matrix.in() + k : k * matrix.out() + j;
-      same = same && matrix.column(j)[k * Backend::matrix::width] == tensor[static_cast<std::size_t>(at)];
-    }
+      same = same && x == tensor[static_cast<std::size_t>(at)];
+    });
   }
   return same;
 }
