@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -23,7 +24,7 @@ using namespace gpt2ie;
 using namespace gpt2ie_example;
 
 struct Settings {
-  std::string model, prompt, variant = "flash", backend = "simd";
+  std::string model, prompt, variant = "flash", backend = "simd", precision;
   GenerateOptions options;
   int threads = 0;
   bool greedy = false, json = false, quiet = false;
@@ -66,6 +67,7 @@ void add_options(CLI::App& app, Settings& settings) {
       ->type_name("NAME")
       ->capture_default_str();
   add_backend_option(app, settings.backend);
+  add_precision_option(app, settings.precision);
   add_threads_option(app, settings.threads);
   app.add_flag("--json", settings.json, "print one JSON object instead of the text");
   app.add_flag("-q,--quiet", settings.quiet, "no line on stderr about the speed");
@@ -103,8 +105,7 @@ void report_speed(const GenerateResult& result) {
 }
 
 template <class Generator>
-int generate(const Settings& settings, typename Generator::backend_type backend) {
-  const Checkpoint checkpoint = load_checkpoint(checked_model_path(settings.model));
+int generate(const Settings& settings, const Checkpoint& checkpoint, typename Generator::backend_type backend) {
   auto tokenizer = std::make_shared<const Tokenizer>(load_tokenizer(checkpoint.folder()));
   auto weights = load_weights(backend, checkpoint);
   Generator generator(std::move(weights), std::move(tokenizer), std::move(backend));
@@ -119,18 +120,26 @@ int generate(const Settings& settings, typename Generator::backend_type backend)
 
 /// The four variants on one backend. The choice is made at compile time, so here are all that the program offers.
 template <class Backend>
-int generate_on(const Settings& settings, Backend backend) {
+int generate_on(const Settings& settings, const Checkpoint& checkpoint, Backend backend) {
   using Standard = Attention<attention::Standard>;
   using Flash = Attention<attention::Flash<64, 64>>;
   using Pages = KVCache<kv::Paged<float, 16>>;
-  if (settings.variant == "naive") {
-    return generate<Generator<Backend, Standard, KVCache<kv::NoCache>>>(settings, std::move(backend));
+  if constexpr (std::is_same_v<typename Backend::weight_type, float>) {
+    using NoCache = KVCache<kv::NoCache>;
+    using Concat = KVCache<kv::Concat<float>>;
+    if (settings.variant == "naive") {
+      return generate<Generator<Backend, Standard, NoCache>>(settings, checkpoint, std::move(backend));
+    }
+    if (settings.variant == "cached") {
+      return generate<Generator<Backend, Standard, Concat>>(settings, checkpoint, std::move(backend));
+    }
+    if (settings.variant == "paged") {
+      return generate<Generator<Backend, Standard, Pages>>(settings, checkpoint, std::move(backend));
+    }
+  } else if (settings.variant != "flash") {
+    fail(errc::bad_request, "--variant flash with weights in " + std::string(Backend::packed_name), settings.variant);
   }
-  if (settings.variant == "cached") {
-    return generate<Generator<Backend, Standard, KVCache<kv::Concat<float>>>>(settings, std::move(backend));
-  }
-  if (settings.variant == "paged") return generate<Generator<Backend, Standard, Pages>>(settings, std::move(backend));
-  return generate<Generator<Backend, Flash, Pages>>(settings, std::move(backend));
+  return generate<Generator<Backend, Flash, Pages>>(settings, checkpoint, std::move(backend));
 }
 
 }  // namespace
@@ -142,7 +151,8 @@ int main(int argc, char** argv) {
   return run_program(app, argc, argv, [&] {
     if (settings.greedy) settings.options.temperature = 0;
     validate(settings.options, std::numeric_limits<int>::max());
-    return with_backend(settings.backend, settings.threads,
-                        [&](auto backend) { return generate_on(settings, std::move(backend)); });
+    const Checkpoint checkpoint = load_checkpoint(checked_model_path(settings.model));
+    return with_backend(settings.backend, chosen_precision(settings.precision, checkpoint), settings.threads,
+                        [&](auto backend) { return generate_on(settings, checkpoint, std::move(backend)); });
   });
 }

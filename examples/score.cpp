@@ -37,7 +37,7 @@ using namespace gpt2ie;
 using namespace gpt2ie_example;
 
 struct Settings {
-  std::string model, backend = "simd";
+  std::string model, backend = "simd", precision;
   std::optional<std::string> text, file, ids;
   std::string logits;
   int threads = 0;
@@ -52,6 +52,7 @@ void add_options(CLI::App& app, Settings& settings) {
   input.add_option("--ids", settings.ids, "token ids; needs no tokenizer files")->type_name("1,2,3");
   input.require_option(1);
   add_backend_option(app, settings.backend);
+  add_precision_option(app, settings.precision);
   add_threads_option(app, settings.threads);
   app.add_option("--logits", settings.logits, "also write `logits` [tokens, vocab], float32, to this safetensors file")
       ->check([](const std::string& name) { return name.empty() ? "expected the name of a file" : ""; })
@@ -186,8 +187,7 @@ std::string to_table(const Scores& scores, const Tokenizer* tokenizer) {
 }
 
 template <class Backend>
-int score(const Settings& settings, Backend backend) {
-  const Checkpoint checkpoint = load_checkpoint(checked_model_path(settings.model));
+int score(const Settings& settings, const Checkpoint& checkpoint, Backend backend) {
   std::optional<Tokenizer> tokenizer;
   if (!settings.ids || has_tokenizer(checkpoint.folder())) tokenizer = load_tokenizer(checkpoint.folder());
   const Tokenizer* names = tokenizer ? &*tokenizer : nullptr;
@@ -217,7 +217,8 @@ int main(int argc, char** argv) {
   Settings settings;
   add_options(app, settings);
   return run_program(app, argc, argv, [&] {
-    return with_backend(settings.backend, settings.threads,
-                        [&](auto backend) { return score(settings, std::move(backend)); });
+    const Checkpoint checkpoint = load_checkpoint(checked_model_path(settings.model));
+    return with_backend(settings.backend, chosen_precision(settings.precision, checkpoint), settings.threads,
+                        [&](auto backend) { return score(settings, checkpoint, std::move(backend)); });
   });
 }

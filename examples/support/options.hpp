@@ -70,6 +70,16 @@ inline CLI::Option* add_backend_option(CLI::App& app, std::string& backend) {
       ->capture_default_str();
 }
 
+inline CLI::Option* add_precision_option(CLI::App& app, std::string& precision) {
+  return app
+      .add_option("--precision", precision,
+                  "how weights are kept: float, bf16, f16, int8, int4" +
+                      std::string(precision.empty() ? "; default: as the model's folder was packed, else float" : ""))
+      ->check(CLI::IsMember({"float", "bf16", "f16", "int8", "int4"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
 /// The folder, once it is known to be there.
 inline std::filesystem::path checked_model_path(const std::string& model) {
   std::error_code ignored;

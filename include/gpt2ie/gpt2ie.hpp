@@ -24,6 +24,7 @@
 #include <gpt2ie/io/checkpoint.hpp>
 #include <gpt2ie/io/synthetic.hpp>
 #include <gpt2ie/kv_cache/policies.hpp>
+#include <gpt2ie/model/packed_weights.hpp>
 #include <gpt2ie/model/weights.hpp>
 #include <gpt2ie/sampling/log_probs.hpp>
 #include <gpt2ie/sampling/options.hpp>
