@@ -131,8 +131,9 @@ class Handle {
   Poll poll(Piece& piece) {
     bool over = false;
     std::optional<Piece> taken = state_->poll_piece(over);
-    if (taken) piece = *std::move(taken);
-    return over ? Poll::over : taken ? Poll::ready : Poll::pending;
+    const bool ready = taken.has_value();
+    if (ready) piece = *std::move(taken);
+    return over ? Poll::over : ready ? Poll::ready : Poll::pending;
   }
 
   /// Calls back once, as soon as poll would not say pending: at once if that is so now, else on the engine's thread. A
