@@ -41,6 +41,10 @@ concept CacheElement = one_of<T, float, bf16, f16, int8, fp8_e4m3>;
 template <class T>
 concept PlainElement = one_of<T, float, bf16, f16>;
 
+/// Elements that to_float converts: plain ones, and int8 as the integer that the scale outside it multiplies.
+template <class T>
+concept NumberElement = PlainElement<T> || one_of<T, int8>;
+
 /// Integers with a scale for each group of neighbours.
 template <class T>
 concept GroupedElement = one_of<T, int8, int4>;
@@ -69,6 +73,9 @@ GPT2IE_HD constexpr float to_float(f16 x) {
   const std::uint32_t endless = (x.bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
   return bit_cast<float>(finite | endless | (std::uint32_t{x.bits} & 0x8000u) << 16);
 }
+
+/// The integer alone.
+GPT2IE_HD constexpr float to_float(int8 x) { return static_cast<float>(x.value); }
 
 /// Rounds to nearest, ties to even; NaN stays NaN.
 template <PlainElement T>

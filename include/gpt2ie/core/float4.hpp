@@ -14,7 +14,7 @@ namespace gpt2ie::inline GPT2IE_ABI {
 using Float4 = float __attribute__((vector_size(16)));
 
 /// Loads four elements from any address, converted to float.
-template <PlainElement T>
+template <NumberElement T>
 inline Float4 load4(const T* from) {
   if constexpr (one_of<T, float>) {
     Float4 x;

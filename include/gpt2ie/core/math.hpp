@@ -102,7 +102,7 @@ GPT2IE_HD inline void activate(Activation activation, float* x, std::size_t n) {
 
 /// The dot product of a[n] and b[n], summed in 16 interleaved lanes that are folded in a fixed tree, multiplications
 /// and additions as madd: an order that vectors of any width up to 16 can keep. A Size above 0 is a compile-time n.
-template <int Size = 0, PlainElement T>
+template <int Size = 0, NumberElement T>
 GPT2IE_HD inline float dot(const float* a, const T* b, int n) {
   const int size = Size > 0 ? Size : n;
   int i = 0;
@@ -131,7 +131,7 @@ GPT2IE_HD inline float dot(const float* a, const T* b, int n) {
 }
 
 /// y[i] += a * x[i] for n elements.
-template <int Size = 0, PlainElement T>
+template <int Size = 0, NumberElement T>
 GPT2IE_HD inline void add_scaled(float a, const T* x, int n, float* y) {
   const int size = Size > 0 ? Size : n;
   int i = 0;
@@ -142,7 +142,7 @@ GPT2IE_HD inline void add_scaled(float a, const T* x, int n, float* y) {
 }
 
 /// y[i] += the sum over r of weight[r] * x[r * stride + i], for `rows` rows in ascending order and n elements.
-template <int Size = 0, PlainElement T>
+template <int Size = 0, NumberElement T>
 GPT2IE_HD inline void add_weighted_rows(const float* weight, const T* x, std::ptrdiff_t stride, int rows, int n,
                                         float* y) {
 #if !defined(__CUDA_ARCH__)

@@ -145,6 +145,13 @@ TEST_CASE("elements are what caches keep, plain ones convert alone") {
   CHECK_FALSE(gpt2ie::CacheElement<double>);
   CHECK(gpt2ie::PlainElement<bf16>);
   CHECK_FALSE(gpt2ie::PlainElement<gpt2ie::int8>);
+  CHECK((gpt2ie::NumberElement<float> && gpt2ie::NumberElement<gpt2ie::int8>));
+  CHECK_FALSE(gpt2ie::NumberElement<gpt2ie::fp8_e4m3>);
+}
+
+TEST_CASE("int8 is its integer") {
+  CHECK(to_float(gpt2ie::int8{-128}) == -128.0f);
+  CHECK(to_float(gpt2ie::int8{127}) == 127.0f);
 }
 
 TEST_CASE("conversions are constants where their arguments are") {

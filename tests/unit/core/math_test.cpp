@@ -57,7 +57,11 @@ double exact(Activation activation, double x) {
 template <class T>
 std::vector<T> as(const std::vector<float>& row) {
   std::vector<T> converted;
-  for (const float x : row) converted.push_back(gpt2ie::from_float<T>(x));
+  if constexpr (gpt2ie::PlainElement<T>) {
+    for (const float x : row) converted.push_back(gpt2ie::from_float<T>(x));
+  } else {
+    for (const float x : row) converted.push_back({static_cast<std::int8_t>(127 * x)});
+  }
   return converted;
 }
 
@@ -187,6 +191,8 @@ TEST_CASE("dot products against double, with the same bits for a size that is a 
   check_dot<256, float>();
   check_dot<64, gpt2ie::bf16>();
   check_dot<100, gpt2ie::f16>();
+  check_dot<64, gpt2ie::int8>();
+  check_dot<100, gpt2ie::int8>();
 }
 
 TEST_CASE("the dot product of nothing is 0") {
@@ -204,6 +210,7 @@ TEST_CASE("weighted sums of rows against double, with the same bits for a size t
     check_weighted_rows<128, float>(rows);
     check_weighted_rows<128, gpt2ie::bf16>(rows);
     check_weighted_rows<64, gpt2ie::f16>(rows);
+    check_weighted_rows<64, gpt2ie::int8>(rows);
   }
 }
 
