@@ -11,7 +11,7 @@ namespace gpt2ie::inline GPT2IE_ABI {
 namespace kv {
 
 /// Copies the whole past at every step: n tokens cost O(n^2) bytes. It is here to be measured against; choose
-/// kv::Contiguous or kv::Paged for work.
+/// kv::Contiguous or kv::Paged for work. T: as for kv::Paged.
 template <class T>
 struct Concat {
   using element = T;

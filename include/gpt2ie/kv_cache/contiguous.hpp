@@ -11,7 +11,7 @@ namespace gpt2ie::inline GPT2IE_ABI {
 namespace kv {
 
 /// Memory: max_sequences * max_length tokens from the start, used or not. Reading is one long run of memory. Do not
-/// choose it for many sequences of unknown length: kv::Paged holds only what is used.
+/// choose it for many sequences of unknown length: kv::Paged holds only what is used. T: as for kv::Paged.
 template <class T>
 struct Contiguous {
   using element = T;

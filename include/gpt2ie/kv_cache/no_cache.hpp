@@ -6,7 +6,7 @@
 
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/kv_cache/concepts.hpp>
-#include <gpt2ie/kv_cache/slab.hpp>
+#include <gpt2ie/kv_cache/row_memory.hpp>
 #include <gpt2ie/kv_cache/slot_book.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// kv::Paged: a pool of pages and a block table for each sequence.
 ///
-/// Layout of a page: [n_layer][K, V][PageTokens][E].
+/// Layout of a page: [n_layer][K, V][PageTokens][E], and of its scales, if T has them: [n_layer][K, V][PageTokens]
+/// [n_head].
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include <gpt2ie/kv_cache/copy_timer.hpp>
 #include <gpt2ie/kv_cache/page_book.hpp>
 #include <gpt2ie/kv_cache/prefix_hash.hpp>
-#include <gpt2ie/kv_cache/slab.hpp>
+#include <gpt2ie/kv_cache/row_memory.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
@@ -23,7 +24,7 @@ struct PagedView {
   using element = T;
 
   StepView step;
-  T* pages;
+  StoredRows<T> pages;
   const int* table;  ///< [runs][table_stride]: page numbers
   int table_stride, n_layer, n_embd, head_dim;
 
@@ -32,24 +33,24 @@ struct PagedView {
   }
 
   [[nodiscard]] GPT2IE_HD Tile<T> tile(int layer, int run, int index) const {
-    const T* k = page(layer, run, index);
-    const int left = step.run_context[run] - index * PageTokens;
-    return {
-        k, k + plane(), nullptr, nullptr, n_embd, head_dim, index * PageTokens, left < PageTokens ? left : PageTokens};
+    const std::ptrdiff_t k = page(layer, run, index);
+    const int first = index * PageTokens, left = step.run_context[run] - first;
+    return pages.tile(k, k + plane(), n_embd, head_dim, first, left < PageTokens ? left : PageTokens);
   }
 
   [[nodiscard]] GPT2IE_HD Place<T> place(int layer, int row) const {
     const int position = step.position[row];
-    T* k = page(layer, step.row_run[row], position / PageTokens) +
-           static_cast<std::ptrdiff_t>(position % PageTokens) * n_embd;
-    return {k, k + plane(), nullptr, nullptr, head_dim};
+    const std::ptrdiff_t k = page(layer, step.row_run[row], position / PageTokens) +
+                             static_cast<std::ptrdiff_t>(position % PageTokens) * n_embd;
+    return pages.place(k, k + plane(), head_dim);
   }
 
  private:
   [[nodiscard]] GPT2IE_HD std::ptrdiff_t plane() const { return static_cast<std::ptrdiff_t>(PageTokens) * n_embd; }
-  [[nodiscard]] GPT2IE_HD T* page(int layer, int run, int index) const {
+  /// The first element of K in the run's page `index`.
+  [[nodiscard]] GPT2IE_HD std::ptrdiff_t page(int layer, int run, int index) const {
     const int number = table[static_cast<std::ptrdiff_t>(run) * table_stride + index];
-    return pages + (static_cast<std::ptrdiff_t>(number) * n_layer + layer) * 2 * plane();
+    return (static_cast<std::ptrdiff_t>(number) * n_layer + layer) * 2 * plane();
   }
 };
 
@@ -64,9 +65,9 @@ class PagedPool {
       : config_(config),
         table_stride_(book::pages_for(limits.max_length)),
         page_(static_cast<std::size_t>(2 * PageTokens * config.n_layer) * static_cast<std::size_t>(config.n_embd)),
-        pages_(backend.template allocate<T>(
-            page_ *
-            static_cast<std::size_t>(limits.cache_units ? limits.cache_units : limits.max_sequences * table_stride_))),
+        pages_(backend, config,
+               page_ * static_cast<std::size_t>(limits.cache_units ? limits.cache_units
+                                                                   : limits.max_sequences * table_stride_)),
         host_table_(static_cast<std::size_t>(limits.max_sequences) * static_cast<std::size_t>(table_stride_)),
         table_(backend.template allocate<int>(host_table_.size())) {}
 
@@ -74,9 +75,8 @@ class PagedPool {
     if (!pages.moves().empty()) {
       const CopyTimer timer(copies_);
       for (const Move& move : pages.moves()) {
-        backend.copy(pages_.data() + page_ * static_cast<std::size_t>(move.to),
-                     pages_.data() + page_ * static_cast<std::size_t>(move.from), page_);
-        copies_.bytes += page_ * sizeof(T);
+        pages_.copy(backend, page_ * static_cast<std::size_t>(move.to), pages_,
+                    page_ * static_cast<std::size_t>(move.from), page_, copies_);
       }
     }
     auto row = host_table_.begin();
@@ -86,7 +86,7 @@ class PagedPool {
       row += table_stride_;
     }
     backend.upload(table_.data(), host_table_.data(), static_cast<std::size_t>(row - host_table_.begin()));
-    return {view, pages_.data(), table_.data(), table_stride_, config_.n_layer, config_.n_embd, config_.head_dim()};
+    return {view, pages_.rows(), table_.data(), table_stride_, config_.n_layer, config_.n_embd, config_.head_dim()};
   }
 
   [[nodiscard]] const CopyCount& copies() const { return copies_; }
@@ -95,7 +95,7 @@ class PagedPool {
   ModelConfig config_;
   int table_stride_;
   std::size_t page_;
-  buffer_of<B, T> pages_;
+  RowMemory<T, B> pages_;
   std::vector<int> host_table_;
   buffer_of<B, int> table_;
   CopyCount copies_;
@@ -106,7 +106,8 @@ class PagedPool {
 namespace kv {
 
 /// Sequences hold only the pages they use and share those of a common beginning; at most PageTokens - 1 tokens of each
-/// are unused. An append copies nothing. Hash says where shared pages are looked up, see PageHash.
+/// are unused. An append copies nothing. T: float, bf16, f16, or int8 with a scale for each row and head. Hash says
+/// where shared pages are looked up, see PageHash.
 template <class T, int PageTokens = 16, class Hash = KeyedHash>
 struct Paged {
   using element = T;

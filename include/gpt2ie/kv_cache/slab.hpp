@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// Slabs: all of one sequence in one block of memory. kv::Contiguous and kv::Concat differ in when they allocate it.
 ///
-/// Layout of a slab of `rows` rows: [n_layer][K, V][rows][E].
+/// Layout of a slab of `rows` rows: [n_layer][K, V][rows][E], and of its scales, if T has them: [n_layer][K, V][rows]
+/// [n_head].
 #pragma once
 
 #include <cstddef>
@@ -13,13 +14,17 @@
 #include <gpt2ie/core/step.hpp>
 #include <gpt2ie/kv_cache/concepts.hpp>
 #include <gpt2ie/kv_cache/copy_timer.hpp>
+#include <gpt2ie/kv_cache/row_memory.hpp>
 #include <gpt2ie/kv_cache/slot_book.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
-/// The owning array that a backend's allocate<T> returns.
-template <class B, class T>
-using buffer_of = decltype(std::declval<B&>().template allocate<T>(std::size_t{}));
+/// The rows of one sequence.
+template <class T>
+struct SlabRows {
+  StoredRows<T> rows;
+  std::ptrdiff_t plane;  ///< elements from K to V, and from V to the next layer's K
+};
 
 /// One tile a run.
 template <class T>
@@ -27,71 +32,25 @@ struct SlabView {
   using element = T;
 
   StepView step;
-  T* const* base;               ///< [runs]: the run's slab
-  const std::ptrdiff_t* plane;  ///< [runs]: elements from K to V, and from V to the next layer's K
+  const SlabRows<T>* slab;  ///< [runs]
   int n_embd, head_dim;
 
   [[nodiscard]] GPT2IE_HD int tile_count(int /*run*/) const { return 1; }
 
   [[nodiscard]] GPT2IE_HD Tile<T> tile(int layer, int run, int /*index*/) const {
-    const T* k = base[run] + 2 * layer * plane[run];
-    return {k, k + plane[run], nullptr, nullptr, n_embd, head_dim, 0, step.run_context[run]};
+    const std::ptrdiff_t plane = slab[run].plane, k = 2 * layer * plane;
+    return slab[run].rows.tile(k, k + plane, n_embd, head_dim, 0, step.run_context[run]);
   }
 
   [[nodiscard]] GPT2IE_HD Place<T> place(int layer, int row) const {
     const int run = step.row_run[row];
-    T* k = base[run] + 2 * layer * plane[run] + static_cast<std::ptrdiff_t>(step.position[row]) * n_embd;
-    return {k, k + plane[run], nullptr, nullptr, head_dim};
+    const std::ptrdiff_t plane = slab[run].plane;
+    const std::ptrdiff_t k = 2 * layer * plane + static_cast<std::ptrdiff_t>(step.position[row]) * n_embd;
+    return slab[run].rows.place(k, k + plane, head_dim);
   }
 };
 
 namespace detail {
-
-/// The tables behind a SlabView, in the backend's memory at addresses that stay.
-template <class T, class B>
-class SlabTables {
- public:
-  SlabTables(B& backend, const Limits& limits)
-      : base_(backend.template allocate<T*>(size(limits))),
-        plane_(backend.template allocate<std::ptrdiff_t>(size(limits))) {
-    host_base_.reserve(size(limits));
-    host_plane_.reserve(size(limits));
-  }
-
-  void clear() {
-    host_base_.clear();
-    host_plane_.clear();
-  }
-  void add_run(T* base, std::ptrdiff_t plane) {
-    host_base_.push_back(base);
-    host_plane_.push_back(plane);
-  }
-  SlabView<T> view(B& backend, const ModelConfig& config, StepView step) {
-    backend.upload(base_.data(), host_base_.data(), host_base_.size());
-    backend.upload(plane_.data(), host_plane_.data(), host_plane_.size());
-    return {step, base_.data(), plane_.data(), config.n_embd, config.head_dim()};
-  }
-
- private:
-  static std::size_t size(const Limits& limits) { return static_cast<std::size_t>(limits.max_sequences); }
-
-  buffer_of<B, T*> base_;
-  buffer_of<B, std::ptrdiff_t> plane_;
-  std::vector<T*> host_base_;
-  std::vector<std::ptrdiff_t> host_plane_;
-};
-
-/// Copies the first `rows` rows of every plane from one slab to another; planes are from_plane and to_plane elements
-/// long.
-template <class B, class T>
-void copy_slab(B& backend, const ModelConfig& config, int rows, const T* from, std::ptrdiff_t from_plane, T* to,
-               std::ptrdiff_t to_plane, CopyCount& copies) {
-  const std::size_t n = static_cast<std::size_t>(rows) * static_cast<std::size_t>(config.n_embd);
-  for (int plane = 0; n != 0 && plane < 2 * config.n_layer; ++plane) {
-    backend.copy(to + plane * to_plane, from + plane * from_plane, n);
-    copies.bytes += n * sizeof(T);
-  }
-}
 
 /// When a pool of slabs allocates: all of max_length at the start, or a new slab of the very size at each append.
 enum class SlabGrowth { none, each_step };
@@ -103,7 +62,8 @@ class SlabPool {
   SlabPool(B& backend, const ModelConfig& config, const Limits& limits)
       : config_(config),
         slabs_(static_cast<std::size_t>(limits.cache_units ? limits.cache_units : limits.max_sequences)),
-        tables_(backend, limits) {
+        table_(backend.template allocate<SlabRows<T>>(static_cast<std::size_t>(limits.max_sequences))) {
+    host_table_.reserve(table_.size());
     if constexpr (Growth == SlabGrowth::none) {
       for (Slab& slab : slabs_) slab = allocate(backend, limits.max_length);
     }
@@ -119,7 +79,7 @@ class SlabPool {
       if constexpr (Growth == SlabGrowth::each_step) to = allocate(backend, rows);
       copy(backend, rows, slabs_[static_cast<std::size_t>(move.from)], to);
     }
-    tables_.clear();
+    host_table_.clear();
     for (const Run& run : step.runs) {
       Slab& slab = slabs_[static_cast<std::size_t>(run.seq)];
       if constexpr (Growth == SlabGrowth::each_step) {
@@ -128,31 +88,38 @@ class SlabPool {
         copy(backend, run.first, slab, grown);
         slab = std::move(grown);
       }
-      tables_.add_run(slab.memory.data(), slab.plane);
+      host_table_.push_back({slab.memory.rows(), slab.plane});
     }
-    return tables_.view(backend, config_, view);
+    backend.upload(table_.data(), host_table_.data(), host_table_.size());
+    return {view, table_.data(), config_.n_embd, config_.head_dim()};
   }
 
   [[nodiscard]] const CopyCount& copies() const { return copies_; }
 
  private:
   struct Slab {
-    buffer_of<B, T> memory;
+    RowMemory<T, B> memory;
     std::ptrdiff_t plane = 0;
   };
 
   Slab allocate(B& backend, int rows) const {
     const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(rows) * config_.n_embd;
-    return {backend.template allocate<T>(static_cast<std::size_t>(2 * plane * config_.n_layer)), plane};
+    return {RowMemory<T, B>(backend, config_, static_cast<std::size_t>(2 * plane * config_.n_layer)), plane};
   }
 
+  /// Copies the first `rows` rows of every plane.
   void copy(B& backend, int rows, const Slab& from, Slab& to) {
-    copy_slab(backend, config_, rows, from.memory.data(), from.plane, to.memory.data(), to.plane, copies_);
+    const std::size_t count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(config_.n_embd);
+    for (int plane = 0; plane < 2 * config_.n_layer; ++plane) {
+      to.memory.copy(backend, static_cast<std::size_t>(plane * to.plane), from.memory,
+                     static_cast<std::size_t>(plane * from.plane), count, copies_);
+    }
   }
 
   ModelConfig config_;
   std::vector<Slab> slabs_;
-  SlabTables<T, B> tables_;
+  buffer_of<B, SlabRows<T>> table_;  // at an address that stays
+  std::vector<SlabRows<T>> host_table_;
   CopyCount copies_;
 };
 

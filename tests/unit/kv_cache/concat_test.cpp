@@ -8,10 +8,11 @@
 TEST_CASE("rows come back from arrays that grow") {
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Concat<float>>();
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Concat<gpt2ie::f16>>();
+  gpt2ie_test::check_retaining_storage<gpt2ie::kv::Concat<gpt2ie::int8>>();
 }
 
-TEST_CASE("every append copies the whole past") {
-  using Cache = gpt2ie_test::Cache<gpt2ie::kv::Concat<float>>;
+TEST_CASE_TEMPLATE("every append copies the whole past", T, float, gpt2ie::int8) {
+  using Cache = gpt2ie_test::Cache<gpt2ie::kv::Concat<T>>;
   Cache cache({.max_sequences = 1, .max_rows = 16, .max_length = 16});
   const auto seq = cache.open();
   cache.step({{seq, 5}});

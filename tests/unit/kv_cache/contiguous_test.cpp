@@ -8,10 +8,11 @@
 TEST_CASE("rows come back from a slab") {
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Contiguous<float>>();
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Contiguous<gpt2ie::bf16>>();
+  gpt2ie_test::check_retaining_storage<gpt2ie::kv::Contiguous<gpt2ie::int8>>();
 }
 
-TEST_CASE("appending copies nothing, forking copies the rows that there are") {
-  using Cache = gpt2ie_test::Cache<gpt2ie::kv::Contiguous<gpt2ie::f16>>;
+TEST_CASE_TEMPLATE("appending copies nothing, forking copies the rows that there are", T, gpt2ie::f16, gpt2ie::int8) {
+  using Cache = gpt2ie_test::Cache<gpt2ie::kv::Contiguous<T>>;
   Cache cache({.max_sequences = 2, .max_rows = 16, .max_length = 16});
   const auto seq = cache.open();
   cache.step({{seq, 5}});

@@ -9,10 +9,12 @@ TEST_CASE("rows come back from pages of any size") {
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Paged<float, 16>>();
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Paged<float, 1>>();
   gpt2ie_test::check_retaining_storage<gpt2ie::kv::Paged<gpt2ie::bf16, 5>>();
+  gpt2ie_test::check_retaining_storage<gpt2ie::kv::Paged<gpt2ie::int8, 4>>();
 }
 
-TEST_CASE("appending copies nothing, a fork copies one page when it first writes into it") {
-  using Cache = gpt2ie_test::Cache<gpt2ie::kv::Paged<float, 4>>;
+TEST_CASE_TEMPLATE("appending copies nothing, a fork copies one page when it first writes into it", T, float,
+                   gpt2ie::int8) {
+  using Cache = gpt2ie_test::Cache<gpt2ie::kv::Paged<T, 4>>;
   Cache cache({.max_sequences = 2, .max_rows = 16, .max_length = 16});
   const auto seq = cache.open();
   cache.step({{seq, 6}});

@@ -4,15 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include <gpt2ie/backend/host_backend.hpp>
 #include <gpt2ie/kv_cache/copy_timer.hpp>
 #include <gpt2ie/kv_cache/slab.hpp>
 
 TEST_CASE("tiles and places of a slab lie as its layout says: [n_layer][K, V][rows][E]") {
   constexpr int n_embd = 6, head_dim = 3, slab_rows = 4;
   std::vector<float> slab(static_cast<std::size_t>(2 * 2 * slab_rows * n_embd));
-  float* base[] = {slab.data()};
-  const std::ptrdiff_t plane[] = {slab_rows * n_embd};
+  const gpt2ie::SlabRows<float> slabs[] = {{{slab.data(), nullptr}, slab_rows * n_embd}};
   const int position[] = {2}, row_run[] = {0}, run_row[] = {0}, run_first[] = {2}, run_context[] = {3};
   const gpt2ie::StepView step{.token = nullptr,
                               .position = position,
@@ -22,7 +20,7 @@ TEST_CASE("tiles and places of a slab lie as its layout says: [n_layer][K, V][ro
                               .run_context = run_context,
                               .rows = 1,
                               .runs = 1};
-  const gpt2ie::SlabView<float> view{step, base, plane, n_embd, head_dim};
+  const gpt2ie::SlabView<float> view{step, slabs, n_embd, head_dim};
   CHECK(view.tile_count(0) == 1);
   const auto tile = view.tile(1, 0, 0);
   CHECK(tile.k == slab.data() + 2 * slab_rows * n_embd);
@@ -35,21 +33,6 @@ TEST_CASE("tiles and places of a slab lie as its layout says: [n_layer][K, V][ro
   const auto place = view.place(1, 0);
   CHECK(place.k == tile.k + 2 * n_embd);
   CHECK(place.v == tile.v + 2 * n_embd);
-}
-
-TEST_CASE("copying a slab moves the rows asked for, plane by plane, and counts their bytes") {
-  gpt2ie::ModelConfig config;
-  config.n_layer = 1;
-  config.n_embd = 2;
-  const gpt2ie::HostBackend backend(1);
-  const std::vector<float> from = {1, 2, 3, 4, /* V */ 5, 6, 7, 8};
-  std::vector<float> to(12, 0);
-  gpt2ie::CopyCount copies;
-  gpt2ie::detail::copy_slab(backend, config, 1, from.data(), 4, to.data(), 6, copies);
-  CHECK(to == std::vector<float>{1, 2, 0, 0, 0, 0, 5, 6, 0, 0, 0, 0});
-  CHECK(copies.bytes == 16);
-  gpt2ie::detail::copy_slab<const gpt2ie::HostBackend, float>(backend, config, 0, nullptr, 0, nullptr, 0, copies);
-  CHECK(copies.bytes == 16);
 }
 
 TEST_CASE("a copy timer adds its own life") {

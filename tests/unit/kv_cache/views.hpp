@@ -16,8 +16,8 @@
 
 namespace gpt2ie_test {
 
-/// A book and its pool over a small shape: 2 layers, 2 heads of 3 elements. What is stored says where it belongs, so a
-/// row in the wrong place shows.
+/// A book and its pool over a small shape: 2 layers, 2 heads of 3 elements. What is stored, scales included, says where
+/// it belongs, so a row in the wrong place shows.
 template <class Storage>
 class Cache {
  public:
@@ -72,7 +72,9 @@ class Cache {
 
   /// Bytes of K and V of one row in all layers.
   [[nodiscard]] static std::uint64_t row_bytes() {
-    return static_cast<std::uint64_t>(2 * config().n_layer * config().n_embd) * sizeof(Element);
+    const auto planes = static_cast<std::uint64_t>(2 * config().n_layer);
+    const std::uint64_t scales = scaled ? static_cast<std::uint64_t>(config().n_head) * sizeof(float) : 0;
+    return planes * (static_cast<std::uint64_t>(config().n_embd) * sizeof(Element) + scales);
   }
 
   /// From here on `child` has what `parent` wrote.
@@ -85,6 +87,21 @@ class Cache {
     config.n_head = 2;
     config.n_embd = 6;
     return config;
+  }
+
+  static constexpr bool scaled = !gpt2ie::PlainElement<Element>;
+
+  static Element element(float x) {
+    if constexpr (scaled) {
+      return {static_cast<std::int8_t>(x)};
+    } else {
+      return gpt2ie::from_float<Element>(x);
+    }
+  }
+
+  /// Of K; that of V is one more.
+  static float scale(int stamp, int layer, int head) {
+    return static_cast<float>(1 + 2 * (4 * stamp + 2 * layer + head));
   }
 
   /// Small whole numbers, which every element type keeps.
@@ -105,8 +122,14 @@ class Cache {
     const int stamp = stamps[static_cast<std::size_t>(step.positions[static_cast<std::size_t>(row)])];
     for (int head = 0; head < 2; ++head) {
       for (int d = 0; d < 3; ++d) {
-        place.k[head * place.head_stride + d] = gpt2ie::from_float<Element>(value(stamp, layer, head, d));
-        place.v[head * place.head_stride + d] = gpt2ie::from_float<Element>(-value(stamp, layer, head, d));
+        place.k[head * place.head_stride + d] = element(value(stamp, layer, head, d));
+        place.v[head * place.head_stride + d] = element(-value(stamp, layer, head, d));
+      }
+      if constexpr (scaled) {
+        place.k_scale[head] = scale(stamp, layer, head);
+        place.v_scale[head] = scale(stamp, layer, head) + 1;
+      } else {
+        CHECK((place.k_scale == nullptr && place.v_scale == nullptr));
       }
     }
   }
@@ -121,10 +144,17 @@ class Cache {
       CHECK(tile.first == position);
       CHECK(tile.count > 0);
       for (int i = 0; i < tile.count; ++i, ++position) {
+        const int stamp = stamps[static_cast<std::size_t>(position)];
         for (int head = 0; head < 2; ++head) {
+          if constexpr (scaled) {
+            wrong += tile.k_scale[2 * i + head] != scale(stamp, layer, head);
+            wrong += tile.v_scale[2 * i + head] != scale(stamp, layer, head) + 1;
+          } else {
+            wrong += tile.k_scale != nullptr || tile.v_scale != nullptr;
+          }
           for (int d = 0; d < 3; ++d) {
             const std::ptrdiff_t at = i * tile.row_stride + head * tile.head_stride + d;
-            const float expected = value(stamps[static_cast<std::size_t>(position)], layer, head, d);
+            const float expected = value(stamp, layer, head, d);
             wrong += gpt2ie::to_float(tile.k[at]) != expected || gpt2ie::to_float(tile.v[at]) != -expected;
           }
         }
