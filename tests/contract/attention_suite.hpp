@@ -52,6 +52,7 @@ std::vector<Solver> make_solvers(gpt2ie::type_list<Policies...> /*policies*/, gp
 inline AttentionProblem as_stored(const std::string& element, const AttentionProblem& problem) {
   if (element == "bf16") return as_stored<gpt2ie::bf16>(problem);
   if (element == "f16") return as_stored<gpt2ie::f16>(problem);
+  if (element == "int8") return as_stored<gpt2ie::int8>(problem);
   return problem;
 }
 
@@ -61,7 +62,7 @@ inline void check_attention(const AttentionProblem& problem) {
   bool chunked = false;
   for (const AttentionProblem::Run& run : problem.runs) chunked = chunked || run.first > 0;
   const std::vector<double> exact = attention_oracle(problem);
-  for (const std::string kind : {"float", "bf16", "f16"}) {
+  for (const std::string kind : {"float", "bf16", "f16", "int8"}) {
     const std::vector<double> stored = kind == "float" ? exact : attention_oracle(as_stored(kind, problem));
     for (const Solver& solver : solvers()) {
       if (solver.element != kind || (chunked && !solver.retains)) continue;

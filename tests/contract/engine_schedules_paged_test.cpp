@@ -72,16 +72,16 @@ TEST_CASE("over pages each request gets the tokens and log-probabilities that it
   CHECK(two.preemptions > 100);
 }
 
-TEST_CASE_TEMPLATE("over pages of half the bytes too", Half, gpt2ie::bf16, gpt2ie::f16) {
-  REQUIRE_FALSE(known_requests<Half>()[3].choices == known_requests<float>()[3].choices);
+TEST_CASE_TEMPLATE("over pages of half the bytes and of a quarter too", T, gpt2ie::bf16, gpt2ie::f16, gpt2ie::int8) {
+  REQUIRE_FALSE(known_requests<T>()[3].choices == known_requests<float>()[3].choices);
   const unsigned seed = test_seed();
-  const ScheduleSeen one = try_schedules<kv::Paged<Half, 16>>(seed, 1, 100);
+  const ScheduleSeen one = try_schedules<kv::Paged<T, 16>>(seed, 1, 100);
   CHECK(one.answers > 1000);
   CHECK(one.preemptions > 100);
   CHECK(one.prefix_hits > 1000);
   CHECK(one.forks > 100);
   CHECK(one.scored > 200);
-  CHECK(try_schedules<kv::Paged<Half, 16>>(seed + 1, 2, 20).answers > 200);
+  CHECK(try_schedules<kv::Paged<T, 16>>(seed + 1, 2, 20).answers > 200);
 }
 
 TEST_CASE("K-3: with all hashes equal each request still gets what it gets alone, from shared pages") {

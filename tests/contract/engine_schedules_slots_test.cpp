@@ -22,12 +22,12 @@ void check_storage() {
 }  // namespace
 
 TEST_CASE_TEMPLATE("over one slab for each sequence each request gets what it gets alone", T, float, gpt2ie::bf16,
-                   gpt2ie::f16) {
+                   gpt2ie::f16, gpt2ie::int8) {
   check_storage<gpt2ie::kv::Contiguous<T>>();
 }
 
 TEST_CASE_TEMPLATE("over arrays that grow with each step each request gets what it gets alone", T, float, gpt2ie::bf16,
-                   gpt2ie::f16) {
+                   gpt2ie::f16, gpt2ie::int8) {
   check_storage<gpt2ie::kv::Concat<T>>();
 }
 

@@ -14,11 +14,11 @@
 #include <doctest/doctest.h>
 
 #include <gpt2ie/attention/attention.hpp>
-#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/model_config.hpp>
 #include <gpt2ie/core/step.hpp>
 
 #include "support/random_checkpoint.hpp"
+#include "support/stored_heads.hpp"
 
 namespace gpt2ie_test {
 
@@ -63,8 +63,8 @@ inline AttentionProblem random_attention(int n_head, int head_dim, std::vector<s
 template <class T>
 AttentionProblem as_stored(AttentionProblem problem) {
   for (AttentionProblem::Run& run : problem.runs) {
-    for (float& x : run.k) x = gpt2ie::to_float(gpt2ie::from_float<T>(x));
-    for (float& x : run.v) x = gpt2ie::to_float(gpt2ie::from_float<T>(x));
+    run.k = as_stored<T>(std::move(run.k), problem.head_dim);
+    run.v = as_stored<T>(std::move(run.v), problem.head_dim);
   }
   return problem;
 }
@@ -164,15 +164,9 @@ std::vector<float> solve_attention(const AttentionProblem& problem, int threads)
     int row = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       for (int r = 0; r < runs[i].count; ++r, ++row) {
-        const auto place = view.place(layer, row);
         const auto from = static_cast<std::ptrdiff_t>(runs[i].first + r) * problem.embd();
-        for (int e = 0; e < problem.embd(); ++e) {
-          const std::ptrdiff_t to = e / problem.head_dim * place.head_stride + e % problem.head_dim;
-          place.k[to] =
-              gpt2ie::from_float<typename Storage::element>(problem.runs[i].k[static_cast<std::size_t>(from + e)]);
-          place.v[to] =
-              gpt2ie::from_float<typename Storage::element>(problem.runs[i].v[static_cast<std::size_t>(from + e)]);
-        }
+        store_row(problem.runs[i].k.data() + from, problem.runs[i].v.data() + from, problem.n_head, problem.head_dim,
+                  view.place(layer, row));
       }
     }
     if (attend) {

@@ -27,6 +27,7 @@ inline constexpr double backend_tolerance = 1e-5;
 inline double attention_tolerance(std::string_view element) {
   if (element == "bf16") return 1e-2;
   if (element == "f16") return 2e-3;
+  if (element == "int8") return 2e-2;
   return 1e-5;
 }
 

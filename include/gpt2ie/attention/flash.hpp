@@ -17,6 +17,7 @@
 #include <gpt2ie/attention/tiles.hpp>
 #include <gpt2ie/backend/simd_cpu.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/math.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
@@ -34,7 +35,7 @@ struct Flash {
                 "gpt2ie: attention::Flash<M, N>: M query rows and N keys, each at least 1 and M * N at most 65536");
 
   template <class T>
-  static constexpr bool reads = PlainElement<T>;
+  static constexpr bool reads = NumberElement<T>;
 
   static std::size_t scratch_floats(const ModelConfig& /*config*/, const Limits& /*limits*/) { return 0; }
 
@@ -87,11 +88,13 @@ struct Flash {
       const int first_seeing = from > first_position ? from - first_position : 0;
 
       keys.for_pieces(from, to, head, [&](int position, int piece, const auto* k, const auto* /*v*/) {
+        const auto scales = keys.k_scales(position, head, args.n_head);
         for (int r = first_seeing; r < count; ++r) {
           const float* q = args.q_at(first_row + r, head);
           const int visible = seen(r) - (position - from) < piece ? seen(r) - (position - from) : piece;
-          math.template dots<HeadDim>(q, k, keys.row_stride(), visible, head_dim, args.scale,
-                                      scores + r * N + (position - from));
+          float* of_piece = scores + r * N + (position - from);
+          math.template dots<HeadDim>(q, k, keys.row_stride(), visible, head_dim, args.scale, of_piece);
+          scales.multiply(of_piece, visible);
         }
       });
 
@@ -104,10 +107,13 @@ struct Flash {
       }
 
       values.for_pieces(from, to, head, [&](int position, int piece, const auto* /*k*/, const auto* v) {
+        const auto scales = values.v_scales(position, head, args.n_head);
         for (int r = first_seeing; r < count; ++r) {
           const int visible = seen(r) - (position - from) < piece ? seen(r) - (position - from) : piece;
-          math.template add_weighted<HeadDim>(scores + r * N + (position - from), v, values.row_stride(), visible,
-                                              head_dim, args.out_at(first_row + r, head));
+          float* of_piece = scores + r * N + (position - from);
+          scales.multiply(of_piece, visible);
+          math.template add_weighted<HeadDim>(of_piece, v, values.row_stride(), visible, head_dim,
+                                              args.out_at(first_row + r, head));
         }
       });
     }

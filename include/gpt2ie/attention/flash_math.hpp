@@ -2,7 +2,7 @@
 /// The three loops of flash attention, in portable code and in an instruction set's own.
 ///
 /// Each fixes the order of its sums by the size of the head and the number of keys alone, so a row has the same bits in
-/// any company.
+/// any company. Integers count as they are: who calls multiplies scores and weights with the rows' scales.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct PortableFlashMath {
 };
 
 /// The same through functions that were chosen when the program ran.
-template <PlainElement T>
+template <NumberElement T>
 struct IsaFlashMath {
   static constexpr bool knows_head_dim = false;
 
@@ -69,7 +69,7 @@ struct IsaFlashMath {
 [[nodiscard]] inline bool has_flash_math(Isa isa, int head_dim) { return isa != Isa::portable && head_dim % 16 == 0; }
 
 /// Precondition: has_flash_math.
-template <PlainElement T>
+template <NumberElement T>
 [[nodiscard]] IsaFlashMath<T> flash_math() {
 #if GPT2IE_X86_KERNELS
   using Math = FlashMathAvx2<T>;

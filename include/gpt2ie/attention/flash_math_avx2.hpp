@@ -19,7 +19,7 @@
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
 /// head_dim: a multiple of 16. See PortableFlashMath for what each does.
-template <PlainElement T>
+template <NumberElement T>
 struct FlashMathAvx2 {
   /// Sixteen lanes a key, folded in one tree; four keys at a time share the query's loads.
   __attribute__((target("avx2,fma,f16c"))) static void dots(const float* q, const T* k, std::ptrdiff_t stride, int n,
@@ -79,19 +79,29 @@ struct FlashMathAvx2 {
   }
 
  private:
+  /// Eight elements as floats.
+  __attribute__((target("avx2,fma,f16c"))) static __m256 eight(const T* from) {
+    if constexpr (PlainElement<T>) {
+      return Avx2Load<T>::eight(from);
+    } else {
+      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+      return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+    }
+  }
+
   __attribute__((target("avx2,fma,f16c"))) static __m128 four_dots(const float* q, const T* a, const T* b, const T* c,
                                                                    const T* d, int head_dim) {
     __m256 a0 = _mm256_setzero_ps(), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, d0 = a0, d1 = a0;
     for (int i = 0; i < head_dim; i += 16) {
       const __m256 q0 = _mm256_loadu_ps(q + i), q1 = _mm256_loadu_ps(q + i + 8);
-      a0 = _mm256_fmadd_ps(q0, Avx2Load<T>::eight(a + i), a0);
-      a1 = _mm256_fmadd_ps(q1, Avx2Load<T>::eight(a + i + 8), a1);
-      b0 = _mm256_fmadd_ps(q0, Avx2Load<T>::eight(b + i), b0);
-      b1 = _mm256_fmadd_ps(q1, Avx2Load<T>::eight(b + i + 8), b1);
-      c0 = _mm256_fmadd_ps(q0, Avx2Load<T>::eight(c + i), c0);
-      c1 = _mm256_fmadd_ps(q1, Avx2Load<T>::eight(c + i + 8), c1);
-      d0 = _mm256_fmadd_ps(q0, Avx2Load<T>::eight(d + i), d0);
-      d1 = _mm256_fmadd_ps(q1, Avx2Load<T>::eight(d + i + 8), d1);
+      a0 = _mm256_fmadd_ps(q0, eight(a + i), a0);
+      a1 = _mm256_fmadd_ps(q1, eight(a + i + 8), a1);
+      b0 = _mm256_fmadd_ps(q0, eight(b + i), b0);
+      b1 = _mm256_fmadd_ps(q1, eight(b + i + 8), b1);
+      c0 = _mm256_fmadd_ps(q0, eight(c + i), c0);
+      c1 = _mm256_fmadd_ps(q1, eight(c + i + 8), c1);
+      d0 = _mm256_fmadd_ps(q0, eight(d + i), d0);
+      d1 = _mm256_fmadd_ps(q1, eight(d + i + 8), d1);
     }
     return fold(_mm256_add_ps(a0, a1), _mm256_add_ps(b0, b1), _mm256_add_ps(c0, c1), _mm256_add_ps(d0, d1));
   }
@@ -139,7 +149,7 @@ struct FlashMathAvx2 {
     __m256 sum[] = {_mm256_loadu_ps(out + 8 * I)...};
     for (int i = 0; i < n; ++i, v += stride) {
       const __m256 factor = _mm256_broadcast_ss(weight + i);
-      ((sum[I] = _mm256_fmadd_ps(factor, Avx2Load<T>::eight(v + 8 * I), sum[I])), ...);
+      ((sum[I] = _mm256_fmadd_ps(factor, eight(v + 8 * I), sum[I])), ...);
     }
     (_mm256_storeu_ps(out + 8 * I, sum[I]), ...);
   }

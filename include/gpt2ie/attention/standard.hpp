@@ -9,6 +9,7 @@
 #include <gpt2ie/attention/concepts.hpp>
 #include <gpt2ie/attention/tiles.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/math.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
@@ -18,7 +19,7 @@ namespace attention {
 /// Memory: rows * n_head * n_positions floats of scores. Do not choose it for long contexts: that grows with T * T.
 struct Standard {
   template <class T>
-  static constexpr bool reads = PlainElement<T>;
+  static constexpr bool reads = NumberElement<T>;
 
   static std::size_t scratch_floats(const ModelConfig& config, const Limits& limits) {
     return static_cast<std::size_t>(limits.max_rows) * static_cast<std::size_t>(config.n_head) *
@@ -35,8 +36,9 @@ struct Standard {
     float largest = -std::numeric_limits<float>::infinity();
     TileCursor<View> forward(view, args.layer, run);
     forward.for_pieces(0, keys, head, [&](int position, int count, const auto* k, const auto* /*v*/) {
+      const auto scales = forward.k_scales(position, head, args.n_head);
       for (int i = 0; i < count; ++i) {
-        const float score = args.scale * dot(q, k + i * forward.row_stride(), args.head_dim);
+        const float score = args.scale * dot(q, k + i * forward.row_stride(), args.head_dim) * scales[i];
         scores[position + i] = score;
         largest = score > largest ? score : largest;
       }
@@ -51,6 +53,7 @@ struct Standard {
     for (int d = 0; d < args.head_dim; ++d) out[d] = 0;
     TileCursor<View> again(view, args.layer, run);
     again.for_pieces(0, keys, head, [&](int position, int count, const auto* /*k*/, const auto* v) {
+      again.v_scales(position, head, args.n_head).multiply(scores + position, count);
       for (int i = 0; i < count; ++i) {
         add_scaled(scores[position + i], v + i * again.row_stride(), args.head_dim, out);
       }

@@ -45,7 +45,9 @@ struct attention_kernel<attention::Standard, backend::EigenCpu<W>> {
     TileCursor<View> forward(view, args.layer, run);
     forward.for_pieces(0, keys, head, [&](int position, int count, const auto* k, const auto* /*v*/) {
       scores.middleCols(position, count).noalias() =
-          args.scale * q * as_floats(k, count, args.head_dim, forward.row_stride()).transpose();
+          args.scale * q *
+          as_floats(k, count, args.head_dim, forward.row_stride(), forward.k_scales(position, head, args.n_head))
+              .transpose();
     });
     for (int r = 0; r < rows; ++r) {
       auto visible = scores.row(r).head(first + r + 1);
@@ -56,15 +58,16 @@ struct attention_kernel<attention::Standard, backend::EigenCpu<W>> {
     out.setZero();
     TileCursor<View> again(view, args.layer, run);
     again.for_pieces(0, keys, head, [&](int position, int count, const auto* /*k*/, const auto* v) {
-      out.noalias() += scores.middleCols(position, count) * as_floats(v, count, args.head_dim, again.row_stride());
+      out.noalias() += scores.middleCols(position, count) * as_floats(v, count, args.head_dim, again.row_stride(),
+                                                                      again.v_scales(position, head, args.n_head));
     });
   }
 
   template <class T>
-  static Matrix as_floats(const T* rows, int count, int head_dim, std::ptrdiff_t row_stride) {
+  static Matrix as_floats(const T* rows, int count, int head_dim, std::ptrdiff_t row_stride, RowScales<T> scales) {
     Matrix floats(count, head_dim);
     for (int i = 0; i < count; ++i) {
-      for (int d = 0; d < head_dim; ++d) floats(i, d) = to_float(rows[i * row_stride + d]);
+      for (int d = 0; d < head_dim; ++d) floats(i, d) = to_float(rows[i * row_stride + d]) * scales[i];
     }
     return floats;
   }

@@ -5,13 +5,38 @@
 #include <cstddef>
 
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/kv_cache/concepts.hpp>
 
 namespace gpt2ie::inline GPT2IE_ABI {
 
+/// What the elements of one head are multiplied with in neighbouring rows of K or V: 1 where they stand for themselves.
+template <class T>
+struct RowScales {
+  const float* first;
+  std::ptrdiff_t stride;
+
+  [[nodiscard]] GPT2IE_HD float operator[](int row) const {
+    if constexpr (PlainElement<T>) {
+      return 1.0f;
+    } else {
+      return first[row * stride];
+    }
+  }
+
+  /// x[i] *= the scale of row i, for n rows.
+  GPT2IE_HD void multiply(float* x, int n) const {
+    if constexpr (!PlainElement<T>) {
+      for (int i = 0; i < n; ++i) x[i] *= (*this)[i];
+    }
+  }
+};
+
 /// A position in a run's tiles that only moves forward. Host and device.
 template <CacheView View>
 class TileCursor {
+  using Element = typename View::element;
+
  public:
   GPT2IE_HD TileCursor(const View& view, int layer, int run)
       : view_(view), layer_(layer), run_(run), tile_(view.tile(layer, run, 0)) {}
@@ -31,10 +56,26 @@ class TileCursor {
 
   [[nodiscard]] GPT2IE_HD std::ptrdiff_t row_stride() const { return tile_.row_stride; }
 
+  /// Within f: the scales of K and of V from row `position` on.
+  [[nodiscard]] GPT2IE_HD RowScales<Element> k_scales(int position, int head, int n_head) const {
+    return scales(tile_.k_scale, position, head, n_head);
+  }
+  [[nodiscard]] GPT2IE_HD RowScales<Element> v_scales(int position, int head, int n_head) const {
+    return scales(tile_.v_scale, position, head, n_head);
+  }
+
  private:
+  [[nodiscard]] GPT2IE_HD RowScales<Element> scales(const float* of_tile, int position, int head, int n_head) const {
+    if constexpr (PlainElement<Element>) {
+      return {};
+    } else {
+      return {of_tile + static_cast<std::ptrdiff_t>(position - tile_.first) * n_head + head, n_head};
+    }
+  }
+
   const View& view_;
   int layer_, run_, index_ = 0;
-  Tile<typename View::element> tile_;
+  Tile<Element> tile_;
 };
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

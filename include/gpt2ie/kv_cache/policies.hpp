@@ -16,11 +16,14 @@ using storages = type_list<kv::NoCache,            //
                            kv::Concat<float>,      //
                            kv::Concat<bf16>,       //
                            kv::Concat<f16>,        //
+                           kv::Concat<int8>,       //
                            kv::Contiguous<float>,  //
                            kv::Contiguous<bf16>,   //
                            kv::Contiguous<f16>,    //
+                           kv::Contiguous<int8>,   //
                            kv::Paged<float, 16>,   //
                            kv::Paged<bf16, 16>,    //
-                           kv::Paged<f16, 16>>;
+                           kv::Paged<f16, 16>,     //
+                           kv::Paged<int8, 16>>;
 
 }  // namespace gpt2ie::inline GPT2IE_ABI

@@ -16,7 +16,9 @@
 #include <gpt2ie/attention/attention.hpp>
 #include <gpt2ie/backend/concepts.hpp>
 #include <gpt2ie/config.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/error.hpp>
+#include <gpt2ie/core/quantize.hpp>
 #include <gpt2ie/core/step.hpp>
 #include <gpt2ie/kv_cache/concepts.hpp>
 #include <gpt2ie/model/weights.hpp>
@@ -38,10 +40,19 @@ struct StoreKernel {
     const float* k = qkv + (static_cast<std::ptrdiff_t>(row) * 3 + 1) * n_embd;
     const float* v = k + n_embd;
     for (int head = 0; head < n_head; ++head) {
-      for (int d = 0; d < head_dim; ++d) {
-        place.k[head * place.head_stride + d] = from_float<Element>(k[head * head_dim + d]);
-        place.v[head * place.head_stride + d] = from_float<Element>(v[head * head_dim + d]);
-      }
+      store(k + head * head_dim, head, place.head_stride, place.k, place.k_scale);
+      store(v + head * head_dim, head, place.head_stride, place.v, place.v_scale);
+    }
+  }
+
+ private:
+  template <class T>
+  GPT2IE_HD void store(const float* x, int head, std::ptrdiff_t head_stride, T* to, float* scales) const {
+    to += head * head_stride;
+    if constexpr (PlainElement<T>) {
+      for (int d = 0; d < head_dim; ++d) to[d] = from_float<T>(x[d]);
+    } else {
+      scales[head] = quantize(x, head_dim, to);
     }
   }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -21,10 +22,15 @@ std::vector<float> wave(std::size_t count, float step) {
   return values;
 }
 
+/// Integers are the values' 127 times.
 template <class T>
 std::vector<T> as(const std::vector<float>& values) {
   std::vector<T> converted;
-  for (const float value : values) converted.push_back(from_float<T>(value));
+  if constexpr (PlainElement<T>) {
+    for (const float value : values) converted.push_back(from_float<T>(value));
+  } else {
+    for (const float value : values) converted.push_back({static_cast<std::int8_t>(127 * value)});
+  }
   return converted;
 }
 
@@ -37,7 +43,7 @@ void with_each_math(int head_dim, const Check& check) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("dots and weighted sums equal double", T, float, bf16, f16) {
+TEST_CASE_TEMPLATE("dots and weighted sums equal double", T, float, bf16, f16, int8) {
   for (const int head_dim : {16, 48, 64, 128, 20}) {
     CAPTURE(head_dim);
     constexpr int most = 19;
@@ -63,16 +69,17 @@ TEST_CASE_TEMPLATE("dots and weighted sums equal double", T, float, bf16, f16) {
         for (std::size_t d = 0; d < out.size(); ++d) {
           worst = std::max(worst, std::abs(sums[d] - static_cast<double>(out[d])));
         }
-        CHECK(worst < 1e-5);
+        CHECK(worst < (PlainElement<T> ? 1e-5 : 127e-5));
       });
     }
   }
 }
 
-TEST_CASE("a score has the same bits whatever keys come with it") {
+TEST_CASE_TEMPLATE("a score has the same bits whatever keys come with it", T, float, int8) {
   constexpr int head_dim = 64, keys = 13;
-  const std::vector<float> q = wave(head_dim, 0.7f), k = wave(head_dim * keys, 0.37f);
-  with_each_math<float>(head_dim, [&](const auto& math) {
+  const std::vector<float> q = wave(head_dim, 0.7f);
+  const std::vector<T> k = as<T>(wave(head_dim * keys, 0.37f));
+  with_each_math<T>(head_dim, [&](const auto& math) {
     std::vector<float> all(keys);
     math.template dots<0>(q.data(), k.data(), head_dim, keys, head_dim, 0.125f, all.data());
     for (int first = 0; first < keys; ++first) {

@@ -6,6 +6,7 @@
 
 #include <gpt2ie/attention/flash.hpp>
 #include <gpt2ie/attention/flash_math.hpp>
+#include <gpt2ie/core/element.hpp>
 
 #include "support/tolerance.hpp"
 #include "unit/attention/run_of_rows.hpp"
@@ -14,14 +15,15 @@ using gpt2ie::detail::PortableFlashMath;
 
 namespace {
 
-template <class Flash>
+template <class Flash, class T = float>
 void check(int head_dim) {
   CAPTURE(head_dim);
-  gpt2ie_test::RunOfRows run(2, head_dim, 150, 70);
+  gpt2ie_test::RunOfRows<T> run(2, head_dim, 150, 70);
   const std::vector<double> exact = run.exact();
-  const std::vector<float> whole = run.attend<Flash>(256);
+  const std::vector<float> whole = run.template attend<Flash>(256);
   CHECK(gpt2ie_test::within(std::span<const float>(whole), std::span<const double>(exact), 1e-5));
-  for (const int tile_rows : {1, 5, 16, 64}) CHECK(gpt2ie_test::same_bits(run.attend<Flash>(tile_rows), whole));
+  for (const int tile_rows : {1, 5, 16, 64})
+    CHECK(gpt2ie_test::same_bits(run.template attend<Flash>(tile_rows), whole));
 }
 
 }  // namespace
@@ -30,6 +32,11 @@ TEST_CASE("a row is softmax(q K^T) V, with the same bits whatever tiles hold it"
   for (const int head_dim : {1, 20, 64, 128}) check<gpt2ie::attention::Flash<64, 64>>(head_dim);
   check<gpt2ie::attention::Flash<4, 7>>(20);
   check<gpt2ie::attention::Flash<1, 1>>(20);
+}
+
+TEST_CASE("integers are multiplied with the scale of their row and head") {
+  for (const int head_dim : {1, 20, 64, 128}) check<gpt2ie::attention::Flash<64, 64>, gpt2ie::int8>(head_dim);
+  check<gpt2ie::attention::Flash<4, 7>, gpt2ie::int8>(20);
 }
 
 TEST_CASE("a block of rows has the bits of its rows alone, wherever it begins") {
@@ -49,11 +56,11 @@ TEST_CASE("a block of rows has the bits of its rows alone, wherever it begins") 
   }
 }
 
-TEST_CASE("on SimdCpu the kernel gives the bits of the row function") {
+TEST_CASE_TEMPLATE("on SimdCpu the kernel gives the bits of the row function", T, float, gpt2ie::int8) {
   using Flash = gpt2ie::attention::Flash<16, 24>;
   using Backend = gpt2ie::backend::SimdCpu<float>;
-  gpt2ie_test::RunOfRows run(3, 20, 90, 50);
-  const std::vector<float> rows = run.attend<Flash>(16);
+  gpt2ie_test::RunOfRows<T> run(3, 20, 90, 50);
+  const std::vector<float> rows = run.template attend<Flash>(16);
   for (const int threads : {1, 3}) {
     std::vector<float> out(rows.size());
     Backend backend(threads);

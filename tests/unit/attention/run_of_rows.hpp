@@ -5,43 +5,57 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <gpt2ie/attention/concepts.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/step.hpp>
 #include <gpt2ie/kv_cache/concepts.hpp>
 
 #include "support/random_checkpoint.hpp"
+#include "support/stored_heads.hpp"
 
 namespace gpt2ie_test {
 
-/// Tiles of `tile_rows` rows over K and V [context, E].
+/// Tiles of `tile_rows` rows over K and V [context, E], and over their scales [context, n_head].
+template <class T>
 struct TiledView {
-  using element = float;
+  using element = T;
 
   gpt2ie::StepView step;
-  float *k, *v;
+  T *k, *v;
+  float *k_scale, *v_scale;  // null for plain elements
   int tile_rows, n_embd, head_dim;
 
   [[nodiscard]] int tile_count(int run) const { return (step.run_context[run] + tile_rows - 1) / tile_rows; }
-  [[nodiscard]] gpt2ie::Tile<float> tile(int /*layer*/, int run, int index) const {
+  [[nodiscard]] gpt2ie::Tile<T> tile(int /*layer*/, int run, int index) const {
     const int first = index * tile_rows, left = step.run_context[run] - first;
     return {k + first * n_embd,
             v + first * n_embd,
-            nullptr,
-            nullptr,
+            scale_of(k_scale, first),
+            scale_of(v_scale, first),
             n_embd,
             head_dim,
             first,
             left < tile_rows ? left : tile_rows};
   }
-  [[nodiscard]] gpt2ie::Place<float> place(int /*layer*/, int row) const {
-    return {k + step.position[row] * n_embd, v + step.position[row] * n_embd, nullptr, nullptr, head_dim};
+  [[nodiscard]] gpt2ie::Place<T> place(int /*layer*/, int row) const { return at(step.position[row]); }
+
+  [[nodiscard]] gpt2ie::Place<T> at(int position) const {
+    return {k + position * n_embd, v + position * n_embd, scale_of(k_scale, position), scale_of(v_scale, position),
+            head_dim};
+  }
+
+ private:
+  [[nodiscard]] float* scale_of(float* scales, int position) const {
+    return scales == nullptr ? nullptr : scales + position * (n_embd / head_dim);
   }
 };
-static_assert(gpt2ie::CacheView<TiledView>);
+static_assert(gpt2ie::CacheView<TiledView<float>>);
 
-/// `context` positions, of which the last `rows` are the step's. K and V past the context are NaN.
+/// `context` positions, of which the last `rows` are the step's. K and V past the context are NaN, or their scales.
+template <class T = float>
 class RunOfRows {
  public:
   RunOfRows(int n_head, int head_dim, int context, int rows)
@@ -50,15 +64,29 @@ class RunOfRows {
     k_ = random_floats(embd * static_cast<std::size_t>(context), 1, 1);
     v_ = random_floats(embd * static_cast<std::size_t>(context), 1, 2);
     q_ = random_floats(embd * static_cast<std::size_t>(rows), 4, 3);
-    k_.resize(k_.size() + 16 * embd, std::numeric_limits<float>::quiet_NaN());
-    v_.resize(v_.size() + 16 * embd, std::numeric_limits<float>::quiet_NaN());
     for (int i = 0; i < rows; ++i) {
       positions_.push_back(context - rows + i);
       row_run_.push_back(0);
     }
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto room = static_cast<std::size_t>(context) + 16, heads = static_cast<std::size_t>(n_head);
+    if constexpr (gpt2ie::PlainElement<T>) {
+      stored_k_.assign(room * embd, gpt2ie::from_float<T>(nan));
+    } else {
+      stored_k_.resize(room * embd);
+      k_scale_.assign(room * heads, nan);
+    }
+    stored_v_ = stored_k_;
+    v_scale_ = k_scale_;
+    const TiledView<T> whole = view(context);
+    for (int i = 0; i < context; ++i) {
+      store_row(k_.data() + i * n_head * head_dim, v_.data() + i * n_head * head_dim, n_head, head_dim, whole.at(i));
+    }
+    k_ = as_stored<T>(std::move(k_), head_dim);
+    v_ = as_stored<T>(std::move(v_), head_dim);
   }
 
-  TiledView view(int tile_rows) {
+  TiledView<T> view(int tile_rows) {
     return {{.token = nullptr,
              .position = positions_.data(),
              .row_run = row_run_.data(),
@@ -67,8 +95,10 @@ class RunOfRows {
              .run_context = &run_context_,
              .rows = rows_,
              .runs = 1},
-            k_.data(),
-            v_.data(),
+            stored_k_.data(),
+            stored_v_.data(),
+            k_scale_.empty() ? nullptr : k_scale_.data(),
+            v_scale_.empty() ? nullptr : v_scale_.data(),
             tile_rows,
             n_head_ * head_dim_,
             head_dim_};
@@ -82,7 +112,7 @@ class RunOfRows {
     const gpt2ie::Limits limits{.max_rows = rows_, .max_length = run_context_};
     std::vector<float> out(q_.size()), scratch(Policy::scratch_floats(config, limits));
     const gpt2ie::AttentionArgs args = arguments(out.data(), scratch.data());
-    const TiledView tiles = view(tile_rows);
+    const TiledView<T> tiles = view(tile_rows);
     for (int row = 0; row < rows_; ++row) {
       for (int head = 0; head < n_head_; ++head) Policy::row(tiles, args, row, head);
     }
@@ -103,7 +133,7 @@ class RunOfRows {
             .scratch = scratch};
   }
 
-  /// The same in double, from the definition.
+  /// The same in double, from the definition, of K and V as they are stored.
   [[nodiscard]] std::vector<double> exact() const {
     const auto embd = static_cast<std::size_t>(n_head_ * head_dim_), dim = static_cast<std::size_t>(head_dim_);
     std::vector<double> out(q_.size());
@@ -131,7 +161,9 @@ class RunOfRows {
  private:
   int n_head_, head_dim_, rows_, run_row_ = 0, run_first_, run_context_;
   std::vector<int> positions_, row_run_;
-  std::vector<float> k_, v_, q_;
+  std::vector<float> k_, v_, q_;  // K and V: what is read back
+  std::vector<T> stored_k_, stored_v_;
+  std::vector<float> k_scale_, v_scale_;
 };
 
 }  // namespace gpt2ie_test

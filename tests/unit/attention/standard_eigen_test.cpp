@@ -5,13 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <gpt2ie/attention/standard_eigen.hpp>
+#include <gpt2ie/core/element.hpp>
 
 #include "support/tolerance.hpp"
 #include "unit/attention/run_of_rows.hpp"
 
-TEST_CASE("standard attention in Eigen is softmax(q K^T) V over tiles of any size") {
+TEST_CASE_TEMPLATE("standard attention in Eigen is softmax(q K^T) V over tiles of any size", T, float, gpt2ie::int8) {
   using Backend = gpt2ie::backend::EigenCpu<float>;
-  gpt2ie_test::RunOfRows run(3, 20, 60, 25);
+  gpt2ie_test::RunOfRows<T> run(3, 20, 60, 25);
   const std::vector<double> exact = run.exact();
   for (const int tile_rows : {1, 5, 64}) {
     CAPTURE(tile_rows);

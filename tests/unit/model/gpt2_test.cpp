@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// What a step may hold, and that layers can be run in parts.
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,8 +12,11 @@
 
 #include <gpt2ie/attention/standard.hpp>
 #include <gpt2ie/backend/simd_cpu.hpp>
+#include <gpt2ie/core/element.hpp>
 #include <gpt2ie/engine/executor.hpp>
 #include <gpt2ie/kv_cache/contiguous.hpp>
+#include <gpt2ie/kv_cache/row_memory.hpp>
+#include <gpt2ie/kv_cache/slab.hpp>
 #include <gpt2ie/model/gpt2.hpp>
 
 #include "support/random_checkpoint.hpp"
@@ -132,4 +137,31 @@ TEST_CASE("a step without rows of logits gives none") {
   step.logit_rows.clear();
   REQUIRE(small.book().reserve(step.runs));
   CHECK(small.run(step).empty());
+}
+
+TEST_CASE("what is stored in int8 has a scale for each row and head, and shows what is not finite") {
+  constexpr int n_head = 2, head_dim = 3, embd = n_head * head_dim;
+  const float inf = std::numeric_limits<float>::infinity();
+  // Two rows of q, k and v; q is not stored.
+  const std::vector<float> qkv = {
+      9, 9, 9, 9, 9, 9, /* k */ 127, -64, 1, 0,     0, 0,  /* v */ -254, 2, 4, 508, 0,    -4,
+      9, 9, 9, 9, 9, 9, /* k */ 1,   inf, 1, 12.7f, 0, -1, /* v */ 1,    1, 1, 0,   -127, 0};
+  std::vector<gpt2ie::int8> elements(2 * 2 * embd);
+  std::vector<float> scales(2 * 2 * n_head);
+  const gpt2ie::SlabRows<gpt2ie::int8> slab{{elements.data(), scales.data()}, 2 * embd};
+  const int position[] = {0, 1}, row_run[] = {0, 0};
+  gpt2ie::StepView step{};
+  step.position = position;
+  step.row_run = row_run;
+  const gpt2ie::SlabView<gpt2ie::int8> view{step, &slab, embd, head_dim};
+  const gpt2ie::detail::StoreKernel<gpt2ie::SlabView<gpt2ie::int8>> kernel{view, qkv.data(), 0, n_head, head_dim};
+  kernel(0);
+  kernel(1);
+  std::vector<int> found;
+  for (const gpt2ie::int8 element : elements) found.push_back(element.value);
+  CHECK(found == std::vector<int>{127,  -64, 1, 0,   0, 0,  0,   0,   0,   127, 0,    -10,  //
+                                  -127, 1,   2, 127, 0, -1, 127, 127, 127, 0,   -127, 0});
+  CHECK(std::isnan(scales[2]));
+  scales[2] = 0;
+  CHECK(scales == std::vector<float>{1, 0, 0, 12.7f / 127, 2, 4, 1.0f / 127, 1});
 }
