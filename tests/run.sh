@@ -11,7 +11,8 @@ need_packages compiler cmake make eigen json cli doctest
 build=$top/build/release
 mkdir -p "$build"
 say 'building the tests, this takes some minutes'
-quietly "$build/configure.log" cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release
+quietly "$build/configure.log" cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release \
+  -DGPT2IE_QUICK_EXAMPLES=ON
 quietly "$build/build.log" cmake --build "$build" --parallel "$(parallel_jobs)"
 
 ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(parallel_jobs)" "$@"

@@ -35,13 +35,14 @@ std::vector<Combination> reference_combinations(const gpt2ie::Checkpoint& checkp
 class WorstError {
  public:
   explicit WorstError(std::string what) : what_(std::move(what)) {}
-  ~WorstError() { MESSAGE(what_, ": largest error ", largest_[0], " in float, ", largest_[1], " in half"); }
+  ~WorstError() { MESSAGE(what_, ": largest error ", largest_[0], " in float, ", largest_[1], " in fewer bits"); }
 
-  /// Checks values against the reference: float storages by the reference's tolerance, halves by their own.
+  /// Checks values against the reference: float storages by the reference's tolerance, others by their own.
   void check(const Combination& combination, std::span<const float> found, std::span<const float> expected) {
     const bool exact = combination.element == "float";
+    const double rounding = combination.element == "int8" ? int8_tolerance : half_tolerance;
     const Difference error = exact ? difference(found, expected, reference_tolerance, reference_tolerance)
-                                   : difference(found, expected, half_tolerance * largest_of(expected), 0);
+                                   : difference(found, expected, rounding * largest_of(expected), 0);
     CHECK_MESSAGE(error.worst <= 1, what_, ", ", combination.name(), ": off by ", error.largest);
     largest_[exact ? 0 : 1] = std::max(largest_[exact ? 0 : 1], error.largest);
   }

@@ -20,6 +20,8 @@ inline constexpr double reference_tolerance = 1e-4;
 inline constexpr double logprob_tolerance = 1e-4;
 /// Half-precision caches against the reference, of the largest value.
 inline constexpr double half_tolerance = 2e-2;
+/// Caches of 8-bit integers, of the largest value: a model that does not scale its scores multiplies what they round.
+inline constexpr double int8_tolerance = 4e-2;
 /// A backend without fixed rounding against itself, of the largest value.
 inline constexpr double backend_tolerance = 1e-5;
 

@@ -236,7 +236,10 @@ class Gpt2 {
   /// residual += projection of x.
   void add_projection(B& backend, const LinearWeights<B>& w, const float* x, int rows) {
     Epilogue epilogue;
-    if (backend.leads()) epilogue = {.bias = w.bias.data(), .residual = residual_.data()};
+    if (backend.leads()) {
+      epilogue.bias = w.bias.data();
+      epilogue.residual = residual_.data();
+    }
     backend.linear(w.matrix, x, rows, next_residual_.data(), epilogue);
     backend.all_reduce(next_residual_.data(),
                        static_cast<std::size_t>(rows) * static_cast<std::size_t>(config().n_embd));
