@@ -42,6 +42,15 @@ class HostBackend {
     if (n != 0) std::memcpy(to, from, n * sizeof(T));
   }
 
+  /// Has the system give memory that holds nothing yet now, and not in the middle of the work that first writes it.
+  template <class T>
+  void populate(T* data, std::size_t n) const {
+    constexpr std::size_t smallest_page = 4096;
+    // Volatile: the writes have no other effect that a compiler could see.
+    volatile auto* bytes = reinterpret_cast<unsigned char*>(data);
+    for (std::size_t i = 0; i < n * sizeof(T); i += smallest_page) bytes[i] = 0;
+  }
+
   template <class Kernel>
   void launch(int count, std::size_t cost, const Kernel& kernel) const {
     // Waking a thread costs about as much as this many operations.

@@ -64,10 +64,10 @@ class PagedPool {
   PagedPool(B& backend, const ModelConfig& config, const Limits& limits)
       : config_(config),
         table_stride_(book::pages_for(limits.max_length)),
+        most_ahead_(limits.max_sequences),
+        page_count_(limits.cache_units ? limits.cache_units : limits.max_sequences * table_stride_),
         page_(static_cast<std::size_t>(2 * PageTokens * config.n_layer) * static_cast<std::size_t>(config.n_embd)),
-        pages_(backend, config,
-               page_ * static_cast<std::size_t>(limits.cache_units ? limits.cache_units
-                                                                   : limits.max_sequences * table_stride_)),
+        pages_(backend, config, page_ * static_cast<std::size_t>(page_count_)),
         host_table_(static_cast<std::size_t>(limits.max_sequences) * static_cast<std::size_t>(table_stride_)),
         table_(backend.template allocate<int>(host_table_.size())) {}
 
@@ -84,7 +84,9 @@ class PagedPool {
       const auto numbers = pages.pages(run.seq);
       std::copy(numbers.begin(), numbers.end(), row);
       row += table_stride_;
+      for (const int number : numbers) used_ = std::max(used_, number + 1);
     }
+    populate_ahead(backend, step.rows());
     backend.upload(table_.data(), host_table_.data(), static_cast<std::size_t>(row - host_table_.begin()));
     return {view, pages_.rows(), table_.data(), table_stride_, config_.n_layer, config_.n_embd, config_.head_dim()};
   }
@@ -92,8 +94,22 @@ class PagedPool {
   [[nodiscard]] const CopyCount& copies() const { return copies_; }
 
  private:
+  /// A book hands out its pages in ascending order at first. The memory of a page that was never used comes from the
+  /// system when it is first written, which takes as long as a good part of a step; sequences that began together
+  /// would all want a new page in the same step, and all wait. So each step has the memory of some pages given before
+  /// they are used: as many as its rows fill, and one to get ahead, up to a page for each sequence.
+  void populate_ahead(B& backend, int rows) {
+    populated_ = std::max(populated_, used_);
+    const int wanted = std::min(used_ + most_ahead_, page_count_);
+    const int count = std::min(wanted - populated_, rows / PageTokens + 1);
+    if (count <= 0) return;
+    pages_.populate(backend, page_ * static_cast<std::size_t>(populated_), page_ * static_cast<std::size_t>(count));
+    populated_ += count;
+  }
+
   ModelConfig config_;
-  int table_stride_;
+  int table_stride_, most_ahead_, page_count_;
+  int used_ = 0, populated_ = 0;  ///< pages below these numbers have been in use, have had their memory given
   std::size_t page_;
   RowMemory<T, B> pages_;
   std::vector<int> host_table_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <gpt2ie/backend/concepts.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/model_config.hpp>
@@ -61,6 +62,15 @@ class RowMemory {
   }
 
   [[nodiscard]] StoredRows<T> rows() { return {elements_.data(), scales_.data()}; }
+
+  /// Has the system give the memory of `count` elements from `from` on, which hold nothing yet, where it does not do so
+  /// by itself before they are first written.
+  void populate(B& backend, std::size_t from, std::size_t count) {
+    if constexpr (HasPopulate<B>) {
+      backend.populate(elements_.data() + from, count);
+      if constexpr (!PlainElement<T>) backend.populate(scales_.data() + from / head_dim_, count / head_dim_);
+    }
+  }
 
   /// Copies `count` elements of whole heads, and their scales, from element `from` of `source` to element `to` of this.
   void copy(B& backend, std::size_t to, const RowMemory& source, std::size_t from, std::size_t count,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -50,4 +51,15 @@ TEST_CASE("a backend on its own leads a group of one") {
   backend.all_reduce(x.data(), x.size());
   CHECK(x == std::vector<float>{1, 2});
   CHECK(backend.leads());
+}
+
+TEST_CASE("memory is given for the elements asked for and no others") {
+  const HostBackend backend(1);
+  std::vector<int> x(5000, 7);
+  backend.populate(x.data() + 1, 3000);
+  CHECK(x[0] == 7);
+  CHECK(x[1] != 7);
+  CHECK(x[1025] != 7);
+  CHECK(std::count(x.begin() + 3001, x.end(), 7) == 1999);
+  backend.populate<int>(nullptr, 0);
 }

@@ -74,3 +74,22 @@ TEST_CASE("plain elements have no scales and pay for none") {
   CHECK(memory.rows().element[1] == 5);
   CHECK(copies.bytes == 6 * sizeof(float));
 }
+
+TEST_CASE("memory is given for elements and scales, by backends that can") {
+  struct Recording : HostBackend {
+    using HostBackend::HostBackend;
+    void populate(int8* data, std::size_t n) { elements = data, element_count = n; }
+    void populate(float* data, std::size_t n) { scales = data, scale_count = n; }
+
+    int8* elements = nullptr;
+    float* scales = nullptr;
+    std::size_t element_count = 0, scale_count = 0;
+  };
+  Recording backend(1);
+  gpt2ie::detail::RowMemory<int8, Recording> memory(backend, config(), 24);
+  memory.populate(backend, 6, 12);
+  CHECK(backend.elements == memory.rows().element + 6);
+  CHECK(backend.scales == memory.rows().scale + 2);
+  CHECK(backend.element_count == 12);
+  CHECK(backend.scale_count == 4);
+}

@@ -18,11 +18,11 @@ namespace gpt2ie_test {
 
 /// A book and its pool over a small shape: 2 layers, 2 heads of 3 elements. What is stored, scales included, says where
 /// it belongs, so a row in the wrong place shows.
-template <class Storage>
+template <class Storage, class B = gpt2ie::backend::SimdCpu<float>>
 class Cache {
  public:
   using Element = typename Storage::element;
-  using Backend = gpt2ie::backend::SimdCpu<float>;
+  using Backend = B;
 
   explicit Cache(const gpt2ie::Limits& limits) : book_(limits), pool_(backend_, config(), limits) {}
 
@@ -67,6 +67,7 @@ class Cache {
     book_.commit(step.runs, step.tokens);
   }
 
+  Backend& backend() { return backend_; }
   typename Storage::book& book() { return book_; }
   [[nodiscard]] const gpt2ie::CopyCount& copies() const { return pool_.copies(); }
 
@@ -173,9 +174,9 @@ class Cache {
 
 /// What every retaining storage does: rows come back in order from one run or many, from forks, cuts and reopened
 /// sequences.
-template <class Storage>
+template <class Storage, class B = gpt2ie::backend::SimdCpu<float>>
 void check_retaining_storage() {
-  Cache<Storage> cache({.max_sequences = 4, .max_rows = 64, .max_length = 40});
+  Cache<Storage, B> cache({.max_sequences = 4, .max_rows = 64, .max_length = 40});
   const auto a = cache.open(), b = cache.open();
   cache.step({{a, 7}});
   cache.step({{b, 5}, {a, 1}});
