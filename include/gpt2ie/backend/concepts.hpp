@@ -78,7 +78,9 @@ concept HasMemory = requires(B b, float* to, const float* from, std::size_t n) {
 /// A backend whose memory is given by the system when it is first written, and that can have it given before: populate
 /// overwrites n elements that hold nothing yet.
 template <class B>
-concept HasPopulate = requires(B b, float* data, std::size_t n) { b.populate(data, n); };
+concept HasPopulate = requires(B b, float* data, std::size_t n) {
+  b.populate(data, n);
+};
 
 /// launch(count, cost, kernel) runs kernel(i) for each i in [0, count) in any order; cost is the scalar operations of
 /// one, roughly. Everything that a backend is given takes effect in the order in which it was given; wait() returns
