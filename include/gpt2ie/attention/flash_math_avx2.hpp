@@ -13,6 +13,7 @@
 #include <immintrin.h>
 
 #include <gpt2ie/backend/avx2_load.hpp>
+#include <gpt2ie/backend/exp_avx2.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
 
@@ -53,12 +54,12 @@ struct FlashMathAvx2 {
     const __m256 all_largest = _mm256_set1_ps(largest);
     __m256 sum = _mm256_setzero_ps();
     for (i = 0; i + 8 <= n; i += 8) {
-      const __m256 e = exponential(_mm256_sub_ps(_mm256_loadu_ps(scores + i), all_largest));
+      const __m256 e = ExpAvx2<float>::exp(_mm256_sub_ps(_mm256_loadu_ps(scores + i), all_largest));
       _mm256_storeu_ps(scores + i, e);
       sum = _mm256_add_ps(sum, e);
     }
     if (i < n) {
-      const __m256 e = exponential(_mm256_sub_ps(_mm256_maskload_ps(scores + i, rest), all_largest));
+      const __m256 e = ExpAvx2<float>::exp(_mm256_sub_ps(_mm256_maskload_ps(scores + i, rest), all_largest));
       _mm256_maskstore_ps(scores + i, rest, e);
       sum = _mm256_add_ps(sum, _mm256_and_ps(e, _mm256_castsi256_ps(rest)));
     }
@@ -115,30 +116,6 @@ struct FlashMathAvx2 {
   /// All ones in the first `count` lanes.
   __attribute__((target("avx2,fma,f16c"))) static __m256i first_lanes(int count) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  }
-
-  /// exp_float of each lane: the same steps, each product and sum fused. NaN stays NaN.
-  __attribute__((target("avx2,fma,f16c"))) static __m256 exponential(__m256 x) {
-    const __m256 lowest = _mm256_set1_ps(-87.0f), to_integer = _mm256_set1_ps(0x1.8p23f);
-    // The second operand is returned where either is NaN.
-    const __m256 clamped = _mm256_max_ps(lowest, _mm256_min_ps(_mm256_set1_ps(89.0f), x));
-    const __m256 biased = _mm256_fmadd_ps(clamped, _mm256_set1_ps(1.44269504f), to_integer);
-    const __m256 whole = _mm256_sub_ps(biased, to_integer);
-    const __m256 r = _mm256_fmadd_ps(whole, _mm256_set1_ps(2.12194440e-4f),
-                                     _mm256_fmadd_ps(whole, _mm256_set1_ps(-0.693359375f), clamped));
-    __m256 p = _mm256_set1_ps(1.0f / 5040.0f);
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 720.0f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 120.0f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 24.0f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 6.0f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-    const __m256i exponent = _mm256_add_epi32(
-        _mm256_sub_epi32(_mm256_castps_si256(biased), _mm256_castps_si256(to_integer)), _mm256_set1_epi32(126));
-    const __m256 half = _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
-    const __m256 scaled = _mm256_mul_ps(_mm256_mul_ps(p, half), _mm256_set1_ps(2.0f));
-    return _mm256_andnot_ps(_mm256_cmp_ps(x, lowest, _CMP_LT_OQ), scaled);
   }
 
   /// Eight columns for each I, held in registers while the rows pass by.

@@ -30,18 +30,18 @@ struct GroupProductAvx2 {
   using Args = GroupProductArgs<W>;
 
   __attribute__((target("avx2,fma,f16c"))) static void multiply(const Args& args) {
-    if (args.rows == 1 && args.panels == 4) return multiply_row(args);
-    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * Args::width, 0.0f);
-    // Groups of up to four rows, as even as can be; a slice of a panel stays in a first-level cache while all pass by.
-    const int slice = args.rows < 8 ? 1 : 16;
-    const int parts = (args.rows + most - 1) / most;
+    const int rows = args.range.rows();
+    if (rows == 1 && args.panels == 4) return multiply_row(args);
+    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * rows) * Args::width, 0.0f);
+    // A slice of a panel stays in a first-level cache while all rows pass by.
+    const int slice = group_slice(rows);
     for (int g = 0; g < args.x.groups; g += slice) {
       const int end = std::min(g + slice, args.x.groups);
       for (int p = 0; p < args.panels; ++p) {
-        for (int part = 0, r = 0; part < parts; ++part) {
-          const int count = (args.rows - r + parts - part - 1) / (parts - part);
-          multiply_part(args, count, p, r, g, end);
-          r += count;
+        for (int block = args.range.first; block < args.range.end; ++block) {
+          for_even_parts(args.range.size(block), most, [&](int /*part*/, int r, int count) {
+            multiply_part(args, count, p, block, r, g, end, std::make_integer_sequence<int, most>{});
+          });
         }
       }
     }
@@ -71,13 +71,13 @@ struct GroupProductAvx2 {
     __m256 low[4], high[4];
     for (int p = 0; p < 4; ++p) low[p] = high[p] = _mm256_setzero_ps();
     for (int g = 0; g < args.x.groups; ++g) {
-      const std::int8_t* x = args.x.values_of(0, g);
-      const __m256 x_scale = _mm256_set1_ps(args.x.scale_of(0, g));
-      const __m256i shift = _mm256_set1_epi32(8 * args.x.sum_of(0, g));
+      const std::int8_t* x = args.values(0, 0, g);
+      const __m256 x_scale = _mm256_set1_ps(*args.scales(0, 0, g));
+      const __m256i shift = _mm256_set1_epi32(8 * *args.negated_sums(0, 0, g));
       for (int p = 0; p < 4; ++p) {
         const PanelGroup<W>& group = args.group(p, g);
         Halves sums[] = {zero()};
-        add_products(group, sums, &x, std::make_integer_sequence<int, 1>{});
+        add_products(group, sums, x, 4, std::make_integer_sequence<int, 1>{});
         const Halves whole = finish(sums[0], shift);
         low[p] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole.low), _mm256_mul_ps(scales(group.scale), x_scale), low[p]);
         high[p] =
@@ -90,33 +90,30 @@ struct GroupProductAvx2 {
     }
   }
 
-  __attribute__((target("avx2,fma,f16c"))) static void multiply_part(const Args& args, int count, int p, int r, int g,
-                                                                     int end) {
-    switch (count) {
-      case 1:
-        return multiply_rows(args, p, r, g, end, std::make_integer_sequence<int, 1>{});
-      case 2:
-        return multiply_rows(args, p, r, g, end, std::make_integer_sequence<int, 2>{});
-      case 3:
-        return multiply_rows(args, p, r, g, end, std::make_integer_sequence<int, 3>{});
-      default:
-        return multiply_rows(args, p, r, g, end, std::make_integer_sequence<int, 4>{});
-    }
+  /// multiply_rows with a number of rows that the compiler knows.
+  template <int... N>
+  static void multiply_part(const Args& args, int count, int p, int block, int r, int g, int end,
+                            std::integer_sequence<int, N...> /*counts*/) {
+    ((count == N + 1 ? multiply_rows(args, p, block, r, g, end, std::make_integer_sequence<int, N + 1>{}) : void()),
+     ...);
   }
 
-  /// Adds sizeof...(I) rows from r on, times groups [g, end) of panel p, to their sums.
+  /// Adds sizeof...(I) rows of a block from r on, times groups [g, end) of panel p, to their sums.
   template <int... I>
-  __attribute__((target("avx2,fma,f16c"))) static void multiply_rows(const Args& args, int p, int r, int g, int end,
-                                                                     std::integer_sequence<int, I...> rows) {
-    float* to[] = {args.sums_of(p, r + I)...};
-    for (; g < end; ++g) {
+  __attribute__((target("avx2,fma,f16c"))) static void multiply_rows(const Args& args, int p, int block, int r, int g,
+                                                                     int end, std::integer_sequence<int, I...> rows) {
+    const int size = args.range.size(block);
+    const std::int8_t* x = args.values(block, r, g);
+    const float* x_scale = args.scales(block, r, g);
+    const std::int32_t* x_sum = args.negated_sums(block, r, g);
+    float* to = args.sums_of(p, args.range.begin(block) + r);
+    for (; g < end; ++g, x += group_size * size, x_scale += size, x_sum += size) {
       const PanelGroup<W>& group = args.group(p, g);
-      const std::int8_t* x[] = {args.x.values_of(r + I, g)...};
       Halves sums[] = {(static_cast<void>(I), zero())...};
-      add_products(group, sums, x, rows);
+      add_products(group, sums, x, 4 * size, rows);
       const __m256 low = scales(group.scale), high = scales(group.scale + 8);
-      (add_scaled(finish(sums[I], _mm256_set1_epi32(8 * args.x.sum_of(r + I, g))), low, high,
-                  _mm256_set1_ps(args.x.scale_of(r + I, g)), to[I]),
+      (add_scaled(finish(sums[I], _mm256_set1_epi32(8 * x_sum[I])), low, high, _mm256_set1_ps(x_scale[I]),
+                  to + I * Args::width),
        ...);
     }
   }
@@ -138,28 +135,30 @@ struct GroupProductAvx2 {
   /// The sums of a group's products: of 16 bits and shifted for int4, as they are for int8.
   __attribute__((target("avx2,fma,f16c"))) static Halves finish(Halves sums, __m256i shift) {
     if constexpr (one_of<W, int8>) return sums;
-    return {_mm256_sub_epi32(pairs(sums.low), shift), _mm256_sub_epi32(pairs(sums.high), shift)};
+    return {_mm256_add_epi32(pairs(sums.low), shift), _mm256_add_epi32(pairs(sums.high), shift)};
   }
 
+  /// x: four values of each row; the next four are `step` further.
   template <int... I>
   __attribute__((target("avx2,fma,f16c"))) static void add_products(const PanelGroup<W>& group, Halves* sums,
-                                                                    const std::int8_t* const* x,
+                                                                    const std::int8_t* x, std::ptrdiff_t step,
                                                                     std::integer_sequence<int, I...> rows) {
     if constexpr (one_of<W, int8>) {
-      for (int quad = 0; quad < 8; ++quad) {
+      for (int quad = 0; quad < 8; ++quad, x += step) {
         const __m256i low = load(group.value[quad]), high = load(group.value[quad][8]);
         const __m256i low_size = _mm256_abs_epi8(low), high_size = _mm256_abs_epi8(high);
-        (add_signed(sums[I], broadcast(x[I] + 4 * quad), low, high, low_size, high_size), ...);
+        (add_signed(sums[I], broadcast(x + 4 * I), low, high, low_size, high_size), ...);
       }
     } else {
       const __m256i mask = _mm256_set1_epi8(15);
       for (int j = 0; j < 4; ++j) {
         const __m256i low = load(group.pair[j]), high = load(group.pair[j][8]);
-        (add_unsigned(sums[I], broadcast(x[I] + 8 * j), _mm256_and_si256(low, mask), _mm256_and_si256(high, mask)),
-         ...);
-        (add_unsigned(sums[I], broadcast(x[I] + 8 * j + 4), _mm256_and_si256(_mm256_srli_epi16(low, 4), mask),
+        (add_unsigned(sums[I], broadcast(x + 4 * I), _mm256_and_si256(low, mask), _mm256_and_si256(high, mask)), ...);
+        x += step;
+        (add_unsigned(sums[I], broadcast(x + 4 * I), _mm256_and_si256(_mm256_srli_epi16(low, 4), mask),
                       _mm256_and_si256(_mm256_srli_epi16(high, 4), mask)),
          ...);
+        x += step;
       }
     }
     static_cast<void>(rows);

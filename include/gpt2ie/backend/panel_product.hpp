@@ -16,6 +16,7 @@
 #include <gpt2ie/backend/panel_product_avx2.hpp>
 #include <gpt2ie/backend/panel_product_avx512.hpp>
 #include <gpt2ie/backend/panels.hpp>
+#include <gpt2ie/backend/row_blocks.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/float4.hpp>
@@ -28,33 +29,36 @@ struct PanelProductPortable {
   using Args = PanelProductArgs<W>;
 
   static void multiply(const Args& args) {
-    const int slice = panel_slice(args.rows, 8);
-    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * Args::width, 0.0f);
+    const int rows = args.range.rows(), slice = panel_slice(rows, 8);
+    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * rows) * Args::width, 0.0f);
     for (int k = 0; k < args.in; k += slice) {
       const int depth = std::min(slice, args.in - k);
       for (int p = 0; p < args.panels; ++p) {
-        int r = 0;
-        for (; r + 2 <= args.rows; r += 2) multiply_rows<2>(args, p, r, k, depth);
-        if (r < args.rows) multiply_rows<1>(args, p, r, k, depth);
+        for (int block = args.range.first; block < args.range.end; ++block) {
+          const int size = args.range.size(block);
+          int r = 0;
+          for (; r + 2 <= size; r += 2) multiply_rows<2>(args, p, block, r, k, depth);
+          if (r < size) multiply_rows<1>(args, p, block, r, k, depth);
+        }
       }
     }
   }
 
  private:
-  /// Adds Rows rows from r on, times `depth` rows of panel p from k on, to their sums.
+  /// Adds Rows rows of a block from r on, times `depth` rows of panel p from k on, to their sums.
   template <int Rows>
-  static void multiply_rows(const Args& args, int p, int r, int k, int depth) {
-    const float* x = args.row(r) + k;
-    const W* panel = args.panel(p, k);
-    float* sums = args.sums_of(p, r);
+  static void multiply_rows(const Args& args, int p, int block, int r, int k, int depth) {
+    const float* x = args.elements(block, r, k);
+    const int size = args.range.size(block);
+    const W* w = args.panel(p, k);
+    float* sums = args.sums_of(p, args.range.begin(block) + r);
     Float4 sum[Rows][4];
     for (int i = 0; i < Rows; ++i) {
       for (int c = 0; c < 4; ++c) sum[i][c] = load4(sums + i * Args::width + 4 * c);
     }
-    for (int j = 0; j < depth; ++j) {
-      const W* w = panel + static_cast<std::ptrdiff_t>(j) * Args::width;
+    for (int j = 0; j < depth; ++j, x += size, w += Args::width) {
       for (int i = 0; i < Rows; ++i) {
-        const Float4 factor = broadcast4(x[static_cast<std::ptrdiff_t>(i) * args.in + j]);
+        const Float4 factor = broadcast4(x[i]);
         for (int c = 0; c < 4; ++c) sum[i][c] = madd4(factor, load4(w + 4 * c), sum[i][c]);
       }
     }
@@ -78,23 +82,35 @@ template <PlainElement W>
   return &PanelProductPortable<W>::multiply;
 }
 
-/// What SimdCpu<W> calls: the kernel's function, and what it is given of a matrix and of rows.
+/// What SimdCpu<W> calls: the kernel's function, how rows come to lie as it wants them, and what it is given.
 template <WeightElement W>
-struct ProductOf {
+class ProductOf {
+ public:
   using Args = PanelProductArgs<W>;
-  using Rows = const float*;  ///< [rows, in]
 
-  [[nodiscard]] static PanelProduct<W> choose(Isa isa) { return panel_product<W>(isa); }
+  explicit ProductOf(Isa isa) : multiply_(panel_product<W>(isa)) {}
 
-  [[nodiscard]] static Args args(const PanelMatrix<W>& w, int first_panel, int panels, Rows x, int first_row, int rows,
-                                 float* sums) {
-    return {.weights = w.panel(first_panel),
-            .panels = panels,
-            .in = w.in(),
-            .x = x + static_cast<std::ptrdiff_t>(first_row) * w.in(),
-            .rows = rows,
-            .sums = sums};
+  void reserve(int rows, int elements) { packed_.reserve(rows, elements); }
+
+  /// One block of the x[rows, in] of the product to come. Blocks may be packed by several threads.
+  void pack(const RowBlocks& blocks, int block, const float* x, int in) {
+    if (blocks.rows() > 1) packed_.fill(blocks, block, x, in);
   }
+
+  /// The sums of some blocks of rows and some panels. x: as pack had it. From any thread.
+  void multiply(const PanelMatrix<W>& w, int first_panel, int panels, const float* x, const BlockRange& range,
+                float* sums) const {
+    multiply_({.weights = w.panel(first_panel),
+               .panels = panels,
+               .in = w.in(),
+               .x = range.blocks.rows() > 1 ? packed_.data() : x,
+               .range = range,
+               .sums = sums});
+  }
+
+ private:
+  PanelProduct<W> multiply_;
+  RowBlockBuffer packed_;
 };
 
 }  // namespace gpt2ie::inline GPT2IE_ABI::detail

@@ -24,28 +24,26 @@ struct PanelProductAvx2 {
   using Args = PanelProductArgs<W>;
 
   __attribute__((target("avx2,fma,f16c"))) static void multiply(const Args& args) {
-    if (args.rows == 1 && args.panels == 4) return multiply_row(args);
-    const int slice = panel_slice(args.rows, 32);
-    // Groups of up to six rows, as even as can be: twelve sums of eight lanes each keep both units for FMA busy.
-    const int groups = (args.rows + most - 1) / most;
-    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * Args::width, 0.0f);
+    const int rows = args.range.rows();
+    if (rows == 1 && args.panels == 4) return multiply_row(args);
+    const int slice = panel_slice(rows, 32);
+    const int parts = args.range.end - args.range.first;
+    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * rows) * Args::width, 0.0f);
     for (int k = 0; k < args.in; k += slice) {
       const int depth = std::min(slice, args.in - k);
       for (int p = 0; p < args.panels; ++p) {
-        // Each group of rows fetches its share of the slice that comes next.
-        const char* next = reinterpret_cast<const char*>(args.after(p, k, slice));
-        const int step = static_cast<int>(sizeof(W)) * Args::width / groups;
-        for (int group = 0, r = 0; group < groups; ++group) {
-          const int count = (args.rows - r + groups - group - 1) / (groups - group);
-          multiply_group(args, count, p, r, k, depth, next, step);
-          next += depth * step;
-          r += count;
+        // Each block of rows fetches its share of the slice that comes next.
+        const char* next = reinterpret_cast<const char*>(args.after(p, 1, k, slice));
+        const int step = static_cast<int>(sizeof(W)) * Args::width / parts;
+        for (int block = args.range.first; block < args.range.end; ++block, next += depth * step) {
+          multiply_block(args, p, block, k, depth, next, step);
         }
       }
     }
   }
 
  private:
+  /// Twelve sums of eight lanes keep both units for FMA busy.
   static constexpr int most = 6;
 
   /// One row by four panels at once: four streams of reads.
@@ -66,42 +64,43 @@ struct PanelProductAvx2 {
     }
   }
 
-  __attribute__((target("avx2,fma,f16c"))) static void multiply_group(const Args& args, int count, int p, int r, int k,
+  __attribute__((target("avx2,fma,f16c"))) static void multiply_block(const Args& args, int p, int block, int k,
                                                                       int depth, const char* next, int step) {
-    switch (count) {
-      case 1:
-        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 1>{});
-      case 2:
-        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 2>{});
-      case 3:
-        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 3>{});
-      case 4:
-        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 4>{});
-      case 5:
-        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 5>{});
-      default:
-        return multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, 6>{});
-    }
+    for_even_parts(args.range.size(block), most, [&](int /*part*/, int r, int count) {
+      multiply_part(args, count, p, block, r, k, depth, next, step, std::make_integer_sequence<int, most>{});
+    });
   }
 
-  /// Adds sizeof...(I) rows from r on, times `depth` rows of panel p from k on, to their sums. Folds in place of loops:
-  /// a compiler that leaves one of these loops standing keeps the sums in memory, at a third of the speed.
+  /// multiply_rows with a number of rows that the compiler knows.
+  template <int... N>
+  static void multiply_part(const Args& args, int count, int p, int block, int r, int k, int depth, const char* next,
+                            int step, std::integer_sequence<int, N...> /*counts*/) {
+    ((count == N + 1 ? multiply_rows(args, p, block, r, k, depth, next, step, std::make_integer_sequence<int, N + 1>{})
+                     : void()),
+     ...);
+  }
+
+  /// Adds sizeof...(I) rows of a block from r on, times `depth` rows of panel p from k on, to their sums. Folds in
+  /// place of loops: a compiler that leaves one of these loops standing keeps the sums in memory, at a third of the
+  /// speed.
   template <int... I>
-  __attribute__((target("avx2,fma,f16c"))) static void multiply_rows(const Args& args, int p, int r, int k, int depth,
-                                                                     const char* next, int step,
+  __attribute__((target("avx2,fma,f16c"))) static void multiply_rows(const Args& args, int p, int block, int r, int k,
+                                                                     int depth, const char* next, int step,
                                                                      std::integer_sequence<int, I...> /*rows*/) {
-    const float* x[] = {args.row(r + I) + k...};
+    const float* x = args.elements(block, r, k);
+    const std::ptrdiff_t size = args.range.size(block);
     const W* w = args.panel(p, k);
-    float* sums[] = {args.sums_of(p, r + I)...};
-    __m256 low[] = {_mm256_loadu_ps(sums[I])...}, high[] = {_mm256_loadu_ps(sums[I] + 8)...};
-    for (int j = 0; j < depth; ++j, w += Args::width, next += step) {
+    float* sums = args.sums_of(p, args.range.begin(block) + r);
+    __m256 low[] = {_mm256_loadu_ps(sums + I * Args::width)...},
+           high[] = {_mm256_loadu_ps(sums + I * Args::width + 8)...};
+    for (int j = 0; j < depth; ++j, x += size, w += Args::width, next += step) {
       _mm_prefetch(next, _MM_HINT_T0);
       const __m256 w_low = Avx2Load<W>::eight(w), w_high = Avx2Load<W>::eight(w + 8);
-      ((low[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_low, low[I]),
-        high[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x[I] + j), w_high, high[I])),
+      ((low[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x + I), w_low, low[I]),
+        high[I] = _mm256_fmadd_ps(_mm256_broadcast_ss(x + I), w_high, high[I])),
        ...);
     }
-    ((_mm256_storeu_ps(sums[I], low[I]), _mm256_storeu_ps(sums[I] + 8, high[I])), ...);
+    ((_mm256_storeu_ps(sums + I * Args::width, low[I]), _mm256_storeu_ps(sums + I * Args::width + 8, high[I])), ...);
   }
 };
 

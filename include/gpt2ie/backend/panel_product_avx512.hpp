@@ -17,33 +17,40 @@
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
+/// A block of rows by two panels at a time: up to 24 sums, and an element of x serves two of them.
 template <PlainElement W>
 struct PanelProductAvx512 {
   using Args = PanelProductArgs<W>;
 
   GPT2IE_TARGET_AVX512 static void multiply(const Args& args) {
-    if (args.rows == 1 && args.panels == 4) return multiply_row(args, std::make_integer_sequence<int, 4>{});
-    const int slice = panel_slice(args.rows, 32);
-    const int parts = (args.rows + most - 1) / most;
-    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * args.rows) * Args::width, 0.0f);
+    const int rows = args.range.rows();
+    if (rows == 1 && args.panels == 4) return multiply_row(args, std::make_integer_sequence<int, 4>{});
+    const int slice = panel_slice(rows, 32), blocks = args.range.end - args.range.first;
+    std::fill_n(args.sums, static_cast<std::size_t>(args.panels * rows) * Args::width, 0.0f);
     for (int k = 0; k < args.in; k += slice) {
       const int depth = std::min(slice, args.in - k);
-      for (int p = 0; p < args.panels; ++p) {
-        // Each part of the rows fetches its share of the slice that comes next.
-        const char* next = reinterpret_cast<const char*>(args.after(p, k, slice));
-        const int step = static_cast<int>(sizeof(W)) * Args::width / parts;
-        for (int part = 0, r = 0; part < parts; ++part) {
-          const int count = (args.rows - r + parts - part - 1) / (parts - part);
-          multiply_part(args, count, p, r, k, depth, next, step, std::make_integer_sequence<int, most>{});
-          next += depth * step;
-          r += count;
+      for (int p = 0; p < args.panels; p += 2) {
+        const Panels pair{.p = p, .k = k, .depth = depth};
+        // Each block fetches its share of the slices that come next.
+        const char* next[] = {reinterpret_cast<const char*>(args.after(p, 2, k, slice)),
+                              reinterpret_cast<const char*>(args.after(second(args, p), 2, k, slice))};
+        const int step = static_cast<int>(sizeof(W)) * Args::width / blocks;
+        for (int block = args.range.first; block < args.range.end; ++block) {
+          multiply_block(args, pair, block, next, step, std::make_integer_sequence<int, RowBlocks::most_rows>{});
+          for (const char*& address : next) address += static_cast<std::ptrdiff_t>(depth) * step;
         }
       }
     }
   }
 
  private:
-  static constexpr int most = 14;
+  /// Rows [k, k + depth) of panel p and its neighbour.
+  struct Panels {
+    int p, k, depth;
+  };
+
+  /// The other panel of a pair: where there is none, p again, which does the same twice.
+  static int second(const Args& args, int p) { return std::min(p + 1, args.panels - 1); }
 
   /// One row by four panels at once: four streams of reads.
   template <int... P>
@@ -61,28 +68,40 @@ struct PanelProductAvx512 {
 
   /// multiply_rows with a number of rows that the compiler knows.
   template <int... N>
-  GPT2IE_TARGET_AVX512 static void multiply_part(const Args& args, int count, int p, int r, int k, int depth,
-                                                 const char* next, int step,
-                                                 std::integer_sequence<int, N...> /*counts*/) {
-    ((count == N + 1 ? multiply_rows(args, p, r, k, depth, next, step, std::make_integer_sequence<int, N + 1>{})
-                     : void()),
+  GPT2IE_TARGET_AVX512 static void multiply_block(const Args& args, const Panels& pair, int block,
+                                                  const char* const* next, int step,
+                                                  std::integer_sequence<int, N...> /*counts*/) {
+    const int size = args.range.size(block);
+    ((size == N + 1 ? multiply_rows(args, pair, block, next, step, std::make_integer_sequence<int, N + 1>{}) : void()),
      ...);
   }
 
-  /// Adds sizeof...(I) rows from r on, times `depth` rows of panel p from k on, to their sums.
+  /// Adds the sizeof...(I) rows of a block, times a pair of panels, to their sums.
   template <int... I>
-  GPT2IE_TARGET_AVX512 static void multiply_rows(const Args& args, int p, int r, int k, int depth, const char* next,
-                                                 int step, std::integer_sequence<int, I...> /*rows*/) {
-    const float* x[] = {args.row(r + I) + k...};
-    const W* w = args.panel(p, k);
-    float* sums[] = {args.sums_of(p, r + I)...};
-    __m512 sum[] = {_mm512_loadu_ps(sums[I])...};
-    for (int j = 0; j < depth; ++j, w += Args::width, next += step) {
-      _mm_prefetch(next, _MM_HINT_T0);
-      const __m512 weights = Avx512Load<W>::sixteen(w);
-      ((sum[I] = _mm512_fmadd_ps(_mm512_set1_ps(x[I][j]), weights, sum[I])), ...);
+  GPT2IE_TARGET_AVX512 static void multiply_rows(const Args& args, const Panels& pair, int block,
+                                                 const char* const* next, int step,
+                                                 std::integer_sequence<int, I...> /*rows*/) {
+    constexpr std::ptrdiff_t rows = sizeof...(I);
+    const int other = second(args, pair.p), row = args.range.begin(block);
+    const float* x = args.elements(block, 0, pair.k);
+    const W *w0 = args.panel(pair.p, pair.k), *w1 = args.panel(other, pair.k);
+    float *to0 = args.sums_of(pair.p, row), *to1 = args.sums_of(other, row);
+    const char *next0 = next[0], *next1 = next[1];
+    __m512 sum0[] = {_mm512_loadu_ps(to0 + I * Args::width)...}, sum1[] = {_mm512_loadu_ps(to1 + I * Args::width)...};
+    for (int j = 0; j < pair.depth; ++j) {
+      _mm_prefetch(next0, _MM_HINT_T0);
+      _mm_prefetch(next1, _MM_HINT_T0);
+      const __m512 weights0 = Avx512Load<W>::sixteen(w0), weights1 = Avx512Load<W>::sixteen(w1);
+      (add(_mm512_set1_ps(x[I]), weights0, weights1, sum0[I], sum1[I]), ...);
+      x += rows, w0 += Args::width, w1 += Args::width, next0 += step, next1 += step;
     }
-    (_mm512_storeu_ps(sums[I], sum[I]), ...);
+    (_mm512_storeu_ps(to0 + I * Args::width, sum0[I]), ...);
+    (_mm512_storeu_ps(to1 + I * Args::width, sum1[I]), ...);
+  }
+
+  GPT2IE_TARGET_AVX512 static void add(__m512 factor, __m512 weights0, __m512 weights1, __m512& sum0, __m512& sum1) {
+    sum0 = _mm512_fmadd_ps(factor, weights0, sum0);
+    sum1 = _mm512_fmadd_ps(factor, weights1, sum1);
   }
 };
 

@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <gpt2ie/backend/isa.hpp>
 #include <gpt2ie/backend/quantized_rows_avx2.hpp>
+#include <gpt2ie/backend/row_blocks.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/bits.hpp>
 #include <gpt2ie/core/host_buffer.hpp>
@@ -24,27 +26,14 @@ inline constexpr int group_size = 32;
 
 [[nodiscard]] inline constexpr int groups_of(int elements) { return (elements + group_size - 1) / group_size; }
 
-/// Rows [rows, groups * 32] of integers from -127 to 127: element i of group g of row r stands for value * scale. The
-/// last group is filled up with zeros.
+/// Rows of integers from -127 to 127: element i of group g of row r stands for value * scale. The last group is filled
+/// up with zeros. They lie in blocks, see row_blocks.hpp.
 struct QuantizedRows {
-  const std::int8_t* value;
-  const float* scale;       ///< [rows, groups]
-  const std::int32_t* sum;  ///< [rows, groups], of the values
+  const std::int8_t* value;  ///< [block][group][8][rows of the block][4]
+  const float* scale;        ///< [block][group][rows of the block]
+  /// The sums of the values of each group of a row, with the other sign; as the scales.
+  const std::int32_t* negated_sum;
   int groups;
-
-  [[nodiscard]] const std::int8_t* values_of(int row, int group) const {
-    return value + (static_cast<std::ptrdiff_t>(row) * groups + group) * group_size;
-  }
-  [[nodiscard]] float scale_of(int row, int group) const {
-    return scale[static_cast<std::ptrdiff_t>(row) * groups + group];
-  }
-  [[nodiscard]] std::int32_t sum_of(int row, int group) const {
-    return sum[static_cast<std::ptrdiff_t>(row) * groups + group];
-  }
-  [[nodiscard]] QuantizedRows from(int row) const {
-    const std::ptrdiff_t skipped = static_cast<std::ptrdiff_t>(row) * groups;
-    return {value + skipped * group_size, scale + skipped, sum + skipped, groups};
-  }
 };
 
 /// Of a number below 2^22, ties to even.
@@ -101,32 +90,40 @@ class QuantizedRowBuffer {
     if (groups <= scale_.size()) return;
     value_ = HostBuffer<std::int8_t>(groups * group_size);
     scale_ = HostBuffer<float>(groups);
-    sum_ = HostBuffer<std::int32_t>(groups);
+    negated_sum_ = HostBuffer<std::int32_t>(groups);
   }
 
-  /// Fills row `row` with x[elements]. Rows may be filled by several threads.
-  void quantize(int row, const float* x, int elements, QuantizeGroup whole_group) {
-    const int groups = groups_of(elements);
-    for (int g = 0; g < groups; ++g, x += group_size) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * groups + g;
-      std::int8_t* value = value_.data() + at * group_size;
-      const int left = elements - g * group_size;
-      if (left >= group_size) {
-        whole_group(x, value, scale_.data()[at], sum_.data()[at]);
-      } else {
-        quantize_group(x, left, value, scale_.data()[at], sum_.data()[at]);
+  /// Fills one block from x[rows, elements]. Blocks may be filled by several threads.
+  void fill(const RowBlocks& blocks, int block, const float* x, int elements, QuantizeGroup whole_group) {
+    const int groups = groups_of(elements), size = blocks.size(block);
+    const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(blocks.begin(block)) * groups;
+    for (int r = 0; r < size; ++r) {
+      const float* from = x + static_cast<std::ptrdiff_t>(blocks.begin(block) + r) * elements;
+      for (int g = 0; g < groups; ++g, from += group_size) {
+        const std::ptrdiff_t at = begin + static_cast<std::ptrdiff_t>(g) * size;
+        std::int8_t values[group_size];
+        std::int32_t sum;
+        const int left = elements - g * group_size;
+        if (left >= group_size) {
+          whole_group(from, values, scale_.data()[at + r], sum);
+        } else {
+          quantize_group(from, left, values, scale_.data()[at + r], sum);
+        }
+        negated_sum_.data()[at + r] = -sum;
+        std::int8_t* to = value_.data() + at * group_size + r * 4;
+        for (int quad = 0; quad < group_size / 4; ++quad) std::memcpy(to + quad * size * 4, values + quad * 4, 4);
       }
     }
   }
 
   [[nodiscard]] QuantizedRows rows(int elements) const {
-    return {value_.data(), scale_.data(), sum_.data(), groups_of(elements)};
+    return {value_.data(), scale_.data(), negated_sum_.data(), groups_of(elements)};
   }
 
  private:
   HostBuffer<std::int8_t> value_;
   HostBuffer<float> scale_;
-  HostBuffer<std::int32_t> sum_;
+  HostBuffer<std::int32_t> negated_sum_;
 };
 
 }  // namespace gpt2ie::inline GPT2IE_ABI::detail

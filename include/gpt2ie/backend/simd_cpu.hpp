@@ -13,13 +13,14 @@
 #include <type_traits>
 #include <vector>
 
+#include <gpt2ie/backend/finish.hpp>
 #include <gpt2ie/backend/group_panels.hpp>
 #include <gpt2ie/backend/group_product.hpp>
 #include <gpt2ie/backend/host_backend.hpp>
 #include <gpt2ie/backend/isa.hpp>
 #include <gpt2ie/backend/panel_product.hpp>
 #include <gpt2ie/backend/panels.hpp>
-#include <gpt2ie/backend/quantized_rows.hpp>
+#include <gpt2ie/backend/row_blocks.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
 #include <gpt2ie/core/error.hpp>
@@ -57,8 +58,8 @@ class SimdCpu : public HostBackend {
       fail(errc::unsupported, "a processor with " + std::string(isa_name(isa)),
            "one with " + std::string(isa_name(best_isa())));
     }
-    product_ = Product::choose(isa);
-    quantize_group_ = detail::quantize_group_of(isa);
+    product_ = std::make_unique<Product>(isa);
+    finish_ = detail::finish_of(isa);
   }
 
   [[nodiscard]] Isa isa() const { return isa_; }
@@ -85,29 +86,37 @@ class SimdCpu : public HostBackend {
   }
 
   /// Allocates what products of so many rows of so many elements need.
-  void reserve(int rows, int elements) const {
-    if constexpr (GroupedElement<stored>) quantized_->reserve(rows, elements);
-  }
+  void reserve(int rows, int elements) const { product_->reserve(rows, elements); }
 
   /// y must not be x or the residual. Cost: 2 * rows * in * out operations and the bytes of w read; allocates nothing
   /// after reserve.
   void linear(const matrix& w, const float* x, int rows, float* y, const Epilogue& epilogue) const {
-    constexpr int group = Product::Args::most_panels, block = Product::Args::most_rows;
+    if (rows == 0) return;
+    const detail::RowBlocks blocks(rows);
+    product_->reserve(rows, w.in());
+    launch(blocks.count(), static_cast<std::size_t>(blocks.size(0)) * static_cast<std::size_t>(w.in()),
+           [&](int block) { product_->pack(blocks, block, x, w.in()); });
+
+    constexpr int group = Product::Args::most_panels, most_blocks = Product::Args::most_blocks;
     const std::size_t cost =
         static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.in()) * std::size_t{group * matrix::width};
-    const typename Product::Rows input = product_input(x, rows, w.in());
     launch((w.panels() + group - 1) / group, cost, [&](int g) {
-      float sums[group * block * matrix::width];
+      float sums[group * Product::Args::most_rows * matrix::width];
       const int first = g * group, panels = std::min(group, w.panels() - first);
-      for (int row = 0; row < rows; row += block) {
-        const int block_rows = std::min(block, rows - row);
-        product_(Product::args(w, first, panels, input, row, block_rows, sums));
+      for (int block = 0; block < blocks.count(); block += most_blocks) {
+        const detail::BlockRange range{blocks, block, std::min(block + most_blocks, blocks.count())};
+        product_->multiply(w, first, panels, x, range, sums);
         for (int p = 0; p < panels; ++p) {
-          const int column = (first + p) * matrix::width, count = std::min(matrix::width, w.out() - column);
-          for (int r = 0; r < block_rows; ++r) {
-            const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row + r) * w.out() + column;
-            finish(epilogue, column, count, sums + (p * block_rows + r) * matrix::width, at, y);
-          }
+          const int column = (first + p) * matrix::width;
+          const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(blocks.begin(block)) * w.out() + column;
+          finish_({.sums = sums + p * range.rows() * matrix::width,
+                   .rows = range.rows(),
+                   .columns = std::min(matrix::width, w.out() - column),
+                   .bias = epilogue.bias ? epilogue.bias + column : nullptr,
+                   .activation = epilogue.activation,
+                   .residual = epilogue.residual ? epilogue.residual + at : nullptr,
+                   .y = y + at,
+                   .stride = w.out()});
         }
       }
     });
@@ -190,35 +199,9 @@ class SimdCpu : public HostBackend {
     packed.set_block(p, k, count, block);
   }
 
-  /// Rows as the product takes them: as they are, or rounded to integers.
-  typename Product::Rows product_input(const float* x, int rows, int in) const {
-    if constexpr (GroupedElement<stored>) {
-      reserve(rows, in);
-      launch(rows, static_cast<std::size_t>(in), [&](int row) {
-        quantized_->quantize(row, x + static_cast<std::ptrdiff_t>(row) * in, in, quantize_group_);
-      });
-      return quantized_->rows(in);
-    } else {
-      return x;
-    }
-  }
-
-  /// One row of one panel on its way out: `count` columns from `first`, to y[at...].
-  static void finish(const Epilogue& epilogue, int first, int count, float* sums, std::ptrdiff_t at, float* y) {
-    if (epilogue.bias) {
-      for (int c = 0; c < count; ++c) sums[c] += epilogue.bias[first + c];
-    }
-    activate(epilogue.activation, sums, matrix::width);
-    if (epilogue.residual) {
-      for (int c = 0; c < count; ++c) sums[c] += epilogue.residual[at + c];
-    }
-    for (int c = 0; c < count; ++c) y[at + c] = sums[c];
-  }
-
   Isa isa_;
-  void (*product_)(const typename Product::Args&);
-  detail::QuantizeGroup quantize_group_;
-  std::unique_ptr<detail::QuantizedRowBuffer> quantized_ = std::make_unique<detail::QuantizedRowBuffer>();
+  std::unique_ptr<Product> product_;
+  detail::Finish finish_;
 };
 
 }  // namespace backend

@@ -79,21 +79,35 @@ TEST_CASE("each instruction set gives the same integers") {
   }
 }
 
-TEST_CASE("rows lie one after the other, and a part of them starts where it should") {
-  QuantizedRowBuffer buffer;
-  buffer.reserve(3, 40);
-  const std::vector<float> x = gpt2ie_test::random_floats(3 * 40, 1, 9);
-  for (int row = 0; row < 3; ++row) buffer.quantize(row, x.data() + row * 40, 40, quantize_group_of(Isa::portable));
-  const QuantizedRows rows = buffer.rows(40);
-  CHECK(rows.groups == 2);
-  for (int row = 0; row < 3; ++row) {
-    for (int g = 0; g < 2; ++g) {
-      const std::vector<float> part(x.begin() + row * 40 + g * 32, x.begin() + row * 40 + (g == 0 ? 32 : 40));
-      const Group expected = quantized(part);
-      CHECK(rows.values_of(row, g)[3] == expected.value[3]);
-      CHECK(rows.from(1).values_of(0, g) == rows.values_of(1, g));
-      CHECK(rows.scale_of(row, g) == expected.scale);
-      CHECK(rows.sum_of(row, g) == expected.sum);
+TEST_CASE("rows lie in blocks, four values of each beside each other") {
+  constexpr int elements = 40, groups = 2;
+  for (const int count : {1, 3, 12, 13, 29}) {
+    CAPTURE(count);
+    const RowBlocks blocks(count);
+    QuantizedRowBuffer buffer;
+    buffer.reserve(count, elements);
+    const std::vector<float> x = gpt2ie_test::random_floats(static_cast<std::size_t>(count * elements), 1, 9);
+    for (int block = 0; block < blocks.count(); ++block) {
+      buffer.fill(blocks, block, x.data(), elements, quantize_group_of(Isa::portable));
     }
+    const QuantizedRows rows = buffer.rows(elements);
+    CHECK(rows.groups == groups);
+    int wrong = 0;
+    for (int block = 0; block < blocks.count(); ++block) {
+      const int size = blocks.size(block);
+      for (int r = 0; r < size; ++r) {
+        for (int g = 0; g < groups; ++g) {
+          const auto from = x.begin() + (blocks.begin(block) + r) * elements + g * 32;
+          const Group expected = quantized(std::vector<float>(from, from + (g == 0 ? 32 : elements - 32)));
+          const int at = blocks.begin(block) * groups + g * size;
+          for (int k = 0; k < 32; ++k) {
+            wrong += rows.value[at * 32 + (k / 4 * size + r) * 4 + k % 4] != expected.value[k];
+          }
+          wrong += rows.scale[at + r] != expected.scale;
+          wrong += rows.negated_sum[at + r] != -expected.sum;
+        }
+      }
+    }
+    CHECK(wrong == 0);
   }
 }
