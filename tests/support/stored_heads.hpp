@@ -26,8 +26,8 @@ template <class T>
 void store_row(const float* k, const float* v, int n_head, int head_dim, const gpt2ie::Place<T>& place) {
   for (int head = 0; head < n_head; ++head, k += head_dim, v += head_dim) {
     const std::ptrdiff_t at = head * place.head_stride;
-    store_head(k, head_dim, place.k + at, place.k_scale ? place.k_scale + head : nullptr);
-    store_head(v, head_dim, place.v + at, place.v_scale ? place.v_scale + head : nullptr);
+    store_head(k, head_dim, place.k + at, place.k_scale ? place.k_scale + at / head_dim : nullptr);
+    store_head(v, head_dim, place.v + at, place.v_scale ? place.v_scale + at / head_dim : nullptr);
   }
 }
 

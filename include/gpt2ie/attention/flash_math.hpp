@@ -2,12 +2,14 @@
 /// The three loops of flash attention, in portable code and in an instruction set's own.
 ///
 /// Each fixes the order of its sums by the size of the head and the number of keys alone, so a row has the same bits in
-/// any company. Integers count as they are: who calls multiplies scores and weights with the rows' scales.
+/// any company. Neighbouring rows of queries can go through the loops together and share what is loaded. Integers count
+/// as they are: who calls multiplies scores and weights with the rows' scales.
 #pragma once
 
 #include <cstddef>
 
 #include <gpt2ie/attention/flash_math_avx2.hpp>
+#include <gpt2ie/attention/flash_math_avx512.hpp>
 #include <gpt2ie/backend/isa.hpp>
 #include <gpt2ie/config.hpp>
 #include <gpt2ie/core/element.hpp>
@@ -19,12 +21,18 @@ namespace gpt2ie::inline GPT2IE_ABI::detail {
 struct PortableFlashMath {
   /// Whether heads of sizes known when it is compiled are faster.
   static constexpr bool knows_head_dim = true;
+  /// How many rows are best worked on together: dots and add_weighted take any number up to this.
+  static constexpr int most_rows = 1;
 
-  /// scores[i] = scale * q . k[i], for n keys of head_dim elements, `stride` apart.
+  /// scores[r][i] = scale * q[r] . k[i], for `rows` rows and n keys of head_dim elements, `stride` apart.
   template <int HeadDim, class T>
-  GPT2IE_HD void dots(const float* q, const T* k, std::ptrdiff_t stride, int n, int head_dim, float scale,
-                      float* scores) const {
-    for (int i = 0; i < n; ++i) scores[i] = scale * dot<HeadDim>(q, k + i * stride, head_dim);
+  GPT2IE_HD void dots(const float* q, std::ptrdiff_t q_stride, int rows, const T* k, std::ptrdiff_t stride, int n,
+                      int head_dim, float scale, float* scores, std::ptrdiff_t scores_stride) const {
+    for (int r = 0; r < rows; ++r) {
+      for (int i = 0; i < n; ++i) {
+        scores[r * scores_stride + i] = scale * dot<HeadDim>(q + r * q_stride, k + i * stride, head_dim);
+      }
+    }
   }
 
   /// scores[i] = exp(scores[i] - largest), where `largest` becomes the larger of itself and all scores. Returns their
@@ -37,11 +45,13 @@ struct PortableFlashMath {
     return sum;
   }
 
-  /// out += the sum over i of weight[i] * v[i].
+  /// out[r] += the sum over i of weight[r][i] * v[i].
   template <int HeadDim, class T>
-  GPT2IE_HD void add_weighted(const float* weight, const T* v, std::ptrdiff_t stride, int n, int head_dim,
-                              float* out) const {
-    add_weighted_rows<HeadDim>(weight, v, stride, n, head_dim, out);
+  GPT2IE_HD void add_weighted(const float* weight, std::ptrdiff_t weight_stride, int rows, const T* v,
+                              std::ptrdiff_t stride, int n, int head_dim, float* out, std::ptrdiff_t out_stride) const {
+    for (int r = 0; r < rows; ++r) {
+      add_weighted_rows<HeadDim>(weight + r * weight_stride, v, stride, n, head_dim, out + r * out_stride);
+    }
   }
 };
 
@@ -49,19 +59,24 @@ struct PortableFlashMath {
 template <NumberElement T>
 struct IsaFlashMath {
   static constexpr bool knows_head_dim = false;
+  static constexpr int most_rows = 4;
 
-  void (*dots_of)(const float* q, const T* k, std::ptrdiff_t stride, int n, int head_dim, float scale, float* scores);
+  void (*dots_of)(const float* q, std::ptrdiff_t q_stride, int rows, const T* k, std::ptrdiff_t stride, int n,
+                  int head_dim, float scale, float* scores, std::ptrdiff_t scores_stride);
   float (*exponentials_of)(float* scores, int n, float& largest);
-  void (*add_weighted_of)(const float* weight, const T* v, std::ptrdiff_t stride, int n, int head_dim, float* out);
+  void (*add_weighted_of)(const float* weight, std::ptrdiff_t weight_stride, int rows, const T* v,
+                          std::ptrdiff_t stride, int n, int head_dim, float* out, std::ptrdiff_t out_stride);
 
   template <int HeadDim>
-  void dots(const float* q, const T* k, std::ptrdiff_t stride, int n, int head_dim, float scale, float* scores) const {
-    dots_of(q, k, stride, n, head_dim, scale, scores);
+  void dots(const float* q, std::ptrdiff_t q_stride, int rows, const T* k, std::ptrdiff_t stride, int n, int head_dim,
+            float scale, float* scores, std::ptrdiff_t scores_stride) const {
+    dots_of(q, q_stride, rows, k, stride, n, head_dim, scale, scores, scores_stride);
   }
   float exponentials(float* scores, int n, float& largest) const { return exponentials_of(scores, n, largest); }
   template <int HeadDim>
-  void add_weighted(const float* weight, const T* v, std::ptrdiff_t stride, int n, int head_dim, float* out) const {
-    add_weighted_of(weight, v, stride, n, head_dim, out);
+  void add_weighted(const float* weight, std::ptrdiff_t weight_stride, int rows, const T* v, std::ptrdiff_t stride,
+                    int n, int head_dim, float* out, std::ptrdiff_t out_stride) const {
+    add_weighted_of(weight, weight_stride, rows, v, stride, n, head_dim, out, out_stride);
   }
 };
 
@@ -70,8 +85,12 @@ struct IsaFlashMath {
 
 /// Precondition: has_flash_math.
 template <NumberElement T>
-[[nodiscard]] IsaFlashMath<T> flash_math() {
+[[nodiscard]] IsaFlashMath<T> flash_math([[maybe_unused]] Isa isa) {
 #if GPT2IE_X86_KERNELS
+  if (isa == Isa::avx512) {
+    using Math = FlashMathAvx512<T>;
+    return {&Math::dots, &Math::exponentials, &Math::add_weighted};
+  }
   using Math = FlashMathAvx2<T>;
   return {&Math::dots, &Math::exponentials, &Math::add_weighted};
 #else

@@ -19,21 +19,17 @@
 
 namespace gpt2ie::inline GPT2IE_ABI::detail {
 
-/// head_dim: a multiple of 16. See PortableFlashMath for what each does.
+/// head_dim: a multiple of 16. See PortableFlashMath for what each does, a row at a time.
 template <NumberElement T>
 struct FlashMathAvx2 {
+  static constexpr int most_rows = 1;
+
   /// Sixteen lanes a key, folded in one tree; four keys at a time share the query's loads.
-  __attribute__((target("avx2,fma,f16c"))) static void dots(const float* q, const T* k, std::ptrdiff_t stride, int n,
-                                                            int head_dim, float scale, float* scores) {
-    const __m128 factor = _mm_set1_ps(scale);
-    int i = 0;
-    for (; i + 4 <= n; i += 4, k += 4 * stride) {
-      _mm_storeu_ps(scores + i,
-                    _mm_mul_ps(factor, four_dots(q, k, k + stride, k + 2 * stride, k + 3 * stride, head_dim)));
-    }
-    for (; i < n; ++i, k += stride) {
-      _mm_store_ss(scores + i, _mm_mul_ss(factor, four_dots(q, k, k, k, k, head_dim)));
-    }
+  __attribute__((target("avx2,fma,f16c"))) static void dots(const float* q, std::ptrdiff_t q_stride, int rows,
+                                                            const T* k, std::ptrdiff_t stride, int n, int head_dim,
+                                                            float scale, float* scores, std::ptrdiff_t scores_stride) {
+    for (int r = 0; r < rows; ++r)
+      row_dots(q + r * q_stride, k, stride, n, head_dim, scale, scores + r * scores_stride);
   }
 
   /// Eight lanes by the index of the score.
@@ -66,10 +62,31 @@ struct FlashMathAvx2 {
     return _mm_cvtss_f32(fold(sum, sum, sum, sum));
   }
 
-  /// Each element of `out` is summed over the rows in ascending order.
-  __attribute__((target("avx2,fma,f16c"))) static void add_weighted(const float* weight, const T* v,
-                                                                    std::ptrdiff_t stride, int n, int head_dim,
-                                                                    float* out) {
+  /// Each element of `out` is summed over the keys in ascending order.
+  __attribute__((target("avx2,fma,f16c"))) static void add_weighted(const float* weight, std::ptrdiff_t weight_stride,
+                                                                    int rows, const T* v, std::ptrdiff_t stride, int n,
+                                                                    int head_dim, float* out,
+                                                                    std::ptrdiff_t out_stride) {
+    for (int r = 0; r < rows; ++r) add_to_row(weight + r * weight_stride, v, stride, n, head_dim, out + r * out_stride);
+  }
+
+ private:
+  __attribute__((target("avx2,fma,f16c"))) static void row_dots(const float* q, const T* k, std::ptrdiff_t stride,
+                                                                int n, int head_dim, float scale, float* scores) {
+    const __m128 factor = _mm_set1_ps(scale);
+    int i = 0;
+    for (; i + 4 <= n; i += 4, k += 4 * stride) {
+      _mm_storeu_ps(scores + i,
+                    _mm_mul_ps(factor, four_dots(q, k, k + stride, k + 2 * stride, k + 3 * stride, head_dim)));
+    }
+    for (; i < n; ++i, k += stride) {
+      _mm_store_ss(scores + i, _mm_mul_ss(factor, four_dots(q, k, k, k, k, head_dim)));
+    }
+  }
+
+  __attribute__((target("avx2,fma,f16c"))) static void add_to_row(const float* weight, const T* v,
+                                                                  std::ptrdiff_t stride, int n, int head_dim,
+                                                                  float* out) {
     int d = 0;
     for (; d + 64 <= head_dim; d += 64) {
       add_columns(weight, v + d, stride, n, out + d, std::make_integer_sequence<int, 8>{});
@@ -79,7 +96,6 @@ struct FlashMathAvx2 {
     }
   }
 
- private:
   /// Eight elements as floats.
   __attribute__((target("avx2,fma,f16c"))) static __m256 eight(const T* from) {
     if constexpr (PlainElement<T>) {

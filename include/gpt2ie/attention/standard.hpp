@@ -36,7 +36,7 @@ struct Standard {
     float largest = -std::numeric_limits<float>::infinity();
     TileCursor<View> forward(view, args.layer, run);
     forward.for_pieces(0, keys, head, [&](int position, int count, const auto* k, const auto* /*v*/) {
-      const auto scales = forward.k_scales(position, head, args.n_head);
+      const auto scales = forward.k_scales(position, head, args.head_dim);
       for (int i = 0; i < count; ++i) {
         const float score = args.scale * dot(q, k + i * forward.row_stride(), args.head_dim) * scales[i];
         scores[position + i] = score;
@@ -53,7 +53,7 @@ struct Standard {
     for (int d = 0; d < args.head_dim; ++d) out[d] = 0;
     TileCursor<View> again(view, args.layer, run);
     again.for_pieces(0, keys, head, [&](int position, int count, const auto* /*k*/, const auto* v) {
-      again.v_scales(position, head, args.n_head).multiply(scores + position, count);
+      again.v_scales(position, head, args.head_dim).multiply(scores + position, count);
       for (int i = 0; i < count; ++i) {
         add_scaled(scores[position + i], v + i * again.row_stride(), args.head_dim, out);
       }

@@ -46,7 +46,7 @@ struct attention_kernel<attention::Standard, backend::EigenCpu<W>> {
     forward.for_pieces(0, keys, head, [&](int position, int count, const auto* k, const auto* /*v*/) {
       scores.middleCols(position, count).noalias() =
           args.scale * q *
-          as_floats(k, count, args.head_dim, forward.row_stride(), forward.k_scales(position, head, args.n_head))
+          as_floats(k, count, args.head_dim, forward.row_stride(), forward.k_scales(position, head, args.head_dim))
               .transpose();
     });
     for (int r = 0; r < rows; ++r) {
@@ -59,7 +59,7 @@ struct attention_kernel<attention::Standard, backend::EigenCpu<W>> {
     TileCursor<View> again(view, args.layer, run);
     again.for_pieces(0, keys, head, [&](int position, int count, const auto* /*k*/, const auto* v) {
       out.noalias() += scores.middleCols(position, count) * as_floats(v, count, args.head_dim, again.row_stride(),
-                                                                      again.v_scales(position, head, args.n_head));
+                                                                      again.v_scales(position, head, args.head_dim));
     });
   }
 

@@ -42,7 +42,7 @@ class TileCursor {
       : view_(view), layer_(layer), run_(run), tile_(view.tile(layer, run, 0)) {}
 
   /// Calls f(position, count, k, v) for the pieces of [from, to) that lie in one tile each, in order: k and v are the
-  /// row of `position` in head `head`, and the next row is row_stride() further.
+  /// row of `position` in head `head`; the next row is row_stride() further, the next head head_stride().
   template <class F>
   GPT2IE_HD void for_pieces(int from, int to, int head, F&& f) {
     while (from < to) {
@@ -55,21 +55,23 @@ class TileCursor {
   }
 
   [[nodiscard]] GPT2IE_HD std::ptrdiff_t row_stride() const { return tile_.row_stride; }
+  [[nodiscard]] GPT2IE_HD std::ptrdiff_t head_stride() const { return tile_.head_stride; }
 
   /// Within f: the scales of K and of V from row `position` on.
-  [[nodiscard]] GPT2IE_HD RowScales<Element> k_scales(int position, int head, int n_head) const {
-    return scales(tile_.k_scale, position, head, n_head);
+  [[nodiscard]] GPT2IE_HD RowScales<Element> k_scales(int position, int head, int head_dim) const {
+    return scales(tile_.k_scale, position, head, head_dim);
   }
-  [[nodiscard]] GPT2IE_HD RowScales<Element> v_scales(int position, int head, int n_head) const {
-    return scales(tile_.v_scale, position, head, n_head);
+  [[nodiscard]] GPT2IE_HD RowScales<Element> v_scales(int position, int head, int head_dim) const {
+    return scales(tile_.v_scale, position, head, head_dim);
   }
 
  private:
-  [[nodiscard]] GPT2IE_HD RowScales<Element> scales(const float* of_tile, int position, int head, int n_head) const {
+  [[nodiscard]] GPT2IE_HD RowScales<Element> scales(const float* of_tile, int position, int head, int head_dim) const {
     if constexpr (PlainElement<Element>) {
       return {};
     } else {
-      return {of_tile + static_cast<std::ptrdiff_t>(position - tile_.first) * n_head + head, n_head};
+      const std::ptrdiff_t row_stride = tile_.row_stride / head_dim, head_stride = tile_.head_stride / head_dim;
+      return {of_tile + (position - tile_.first) * row_stride + head * head_stride, row_stride};
     }
   }
 

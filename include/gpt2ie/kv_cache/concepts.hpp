@@ -24,7 +24,9 @@ namespace gpt2ie::inline GPT2IE_ABI {
 template <class T>
 struct Tile {
   const T *k, *v;
-  const float *k_scale, *v_scale;  ///< one per row and head, [count, n_head]; null: the elements stand for themselves
+  /// One for each row and head, in the order of the heads: that of row p and head h of K is
+  /// k_scale[((p - first) * row_stride + h * head_stride) / head_dim]. Null: the elements stand for themselves.
+  const float *k_scale, *v_scale;
   std::ptrdiff_t row_stride, head_stride;
   int first, count;
 };
@@ -33,7 +35,7 @@ struct Tile {
 template <class T>
 struct Place {
   T *k, *v;
-  float *k_scale, *v_scale;  ///< [n_head]; null as in Tile
+  float *k_scale, *v_scale;  ///< that of head h: k_scale[h * head_stride / head_dim]; null as in Tile
   std::ptrdiff_t head_stride;
 };
 

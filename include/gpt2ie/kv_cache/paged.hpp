@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// kv::Paged: a pool of pages and a block table for each sequence.
 ///
-/// Layout of a page: [n_layer][K, V][PageTokens][E], and of its scales, if T has them: [n_layer][K, V][PageTokens]
-/// [n_head].
+/// Layout of a page: [n_layer][K, V][n_head][PageTokens][head_dim], and of its scales, if T has them: [n_layer][K, V]
+/// [n_head][PageTokens]. A head's rows lie together, so that whoever walks one head reads memory in one stream.
 #pragma once
 
 #include <algorithm>
@@ -35,17 +35,20 @@ struct PagedView {
   [[nodiscard]] GPT2IE_HD Tile<T> tile(int layer, int run, int index) const {
     const std::ptrdiff_t k = page(layer, run, index);
     const int first = index * PageTokens, left = step.run_context[run] - first;
-    return pages.tile(k, k + plane(), n_embd, head_dim, first, left < PageTokens ? left : PageTokens);
+    return pages.tile(k, k + plane(), heads(), first, left < PageTokens ? left : PageTokens);
   }
 
   [[nodiscard]] GPT2IE_HD Place<T> place(int layer, int row) const {
     const int position = step.position[row];
     const std::ptrdiff_t k = page(layer, step.row_run[row], position / PageTokens) +
-                             static_cast<std::ptrdiff_t>(position % PageTokens) * n_embd;
-    return pages.place(k, k + plane(), head_dim);
+                             static_cast<std::ptrdiff_t>(position % PageTokens) * head_dim;
+    return pages.place(k, k + plane(), heads());
   }
 
  private:
+  [[nodiscard]] GPT2IE_HD HeadLayout heads() const {
+    return {head_dim, static_cast<std::ptrdiff_t>(PageTokens) * head_dim, head_dim};
+  }
   [[nodiscard]] GPT2IE_HD std::ptrdiff_t plane() const { return static_cast<std::ptrdiff_t>(PageTokens) * n_embd; }
   /// The first element of K in the run's page `index`.
   [[nodiscard]] GPT2IE_HD std::ptrdiff_t page(int layer, int run, int index) const {

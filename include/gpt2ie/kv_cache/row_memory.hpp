@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// Memory for rows of K and V, and beside it for their scales where the element needs one for each row and head.
 ///
-/// A scale belongs to head_dim neighbouring elements, and scales lie in the order of what they belong to: whatever
-/// layout a storage gives to rows of E elements, the scales have it with rows of n_head.
+/// A scale belongs to head_dim neighbouring elements, and scales lie in the order of what they belong to.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +19,12 @@ namespace gpt2ie::inline GPT2IE_ABI {
 template <class B, class T>
 using buffer_of = decltype(std::declval<B&>().template allocate<T>(std::size_t{}));
 
+/// Where the heads of neighbouring rows lie, in elements.
+struct HeadLayout {
+  std::ptrdiff_t row_stride, head_stride;
+  int head_dim;
+};
+
 /// Rows of K and V as a view holds them. Host and device.
 template <class T>
 struct StoredRows {
@@ -27,14 +32,21 @@ struct StoredRows {
   float* scale;  ///< one for each head_dim elements; unused where elements stand for themselves
 
   /// `count` rows from position `first` on, whose K and V begin at these elements.
-  [[nodiscard]] GPT2IE_HD Tile<T> tile(std::ptrdiff_t k, std::ptrdiff_t v, int n_embd, int head_dim, int first,
+  [[nodiscard]] GPT2IE_HD Tile<T> tile(std::ptrdiff_t k, std::ptrdiff_t v, const HeadLayout& heads, int first,
                                        int count) const {
-    return {element + k, element + v, scale_at(k, head_dim), scale_at(v, head_dim), n_embd, head_dim, first, count};
+    return {element + k,
+            element + v,
+            scale_at(k, heads.head_dim),
+            scale_at(v, heads.head_dim),
+            heads.row_stride,
+            heads.head_stride,
+            first,
+            count};
   }
 
   /// The row whose K and V begin at these elements.
-  [[nodiscard]] GPT2IE_HD Place<T> place(std::ptrdiff_t k, std::ptrdiff_t v, int head_dim) const {
-    return {element + k, element + v, scale_at(k, head_dim), scale_at(v, head_dim), head_dim};
+  [[nodiscard]] GPT2IE_HD Place<T> place(std::ptrdiff_t k, std::ptrdiff_t v, const HeadLayout& heads) const {
+    return {element + k, element + v, scale_at(k, heads.head_dim), scale_at(v, heads.head_dim), heads.head_stride};
   }
 
  private:

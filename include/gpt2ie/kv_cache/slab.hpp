@@ -39,15 +39,18 @@ struct SlabView {
 
   [[nodiscard]] GPT2IE_HD Tile<T> tile(int layer, int run, int /*index*/) const {
     const std::ptrdiff_t plane = slab[run].plane, k = 2 * layer * plane;
-    return slab[run].rows.tile(k, k + plane, n_embd, head_dim, 0, step.run_context[run]);
+    return slab[run].rows.tile(k, k + plane, heads(), 0, step.run_context[run]);
   }
 
   [[nodiscard]] GPT2IE_HD Place<T> place(int layer, int row) const {
     const int run = step.row_run[row];
     const std::ptrdiff_t plane = slab[run].plane;
     const std::ptrdiff_t k = 2 * layer * plane + static_cast<std::ptrdiff_t>(step.position[row]) * n_embd;
-    return slab[run].rows.place(k, k + plane, head_dim);
+    return slab[run].rows.place(k, k + plane, heads());
   }
+
+ private:
+  [[nodiscard]] GPT2IE_HD HeadLayout heads() const { return {n_embd, head_dim, head_dim}; }
 };
 
 namespace detail {

@@ -48,11 +48,12 @@ struct StoreKernel {
  private:
   template <class T>
   GPT2IE_HD void store(const float* x, int head, std::ptrdiff_t head_stride, T* to, float* scales) const {
-    to += head * head_stride;
+    const std::ptrdiff_t at = head * head_stride;
+    to += at;
     if constexpr (PlainElement<T>) {
       for (int d = 0; d < head_dim; ++d) to[d] = from_float<T>(x[d]);
     } else {
-      scales[head] = quantize(x, head_dim, to);
+      scales[at / head_dim] = quantize(x, head_dim, to);
     }
   }
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -34,11 +35,14 @@ std::vector<T> as(const std::vector<float>& values) {
   return converted;
 }
 
-/// Runs a check with the portable loops, and with those of this processor if there are any.
+/// Runs a check with the portable loops, and with those of each instruction set that this processor has.
 template <class T, class Check>
 void with_each_math(int head_dim, const Check& check) {
   check(detail::PortableFlashMath{});
-  if (detail::has_flash_math(best_isa(), head_dim)) check(detail::flash_math<T>());
+  for (const Isa isa : all_isas) {
+    CAPTURE(isa_name(isa));
+    if (has_isa(isa) && detail::has_flash_math(isa, head_dim)) check(detail::flash_math<T>(isa));
+  }
 }
 
 }  // namespace
@@ -53,8 +57,8 @@ TEST_CASE_TEMPLATE("dots and weighted sums equal double", T, float, bf16, f16, i
     for (int n = 1; n <= most; ++n) {
       with_each_math<T>(head_dim, [&](const auto& math) {
         std::vector<float> scores(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(head_dim), 0.25f);
-        math.template dots<0>(q.data(), rows.data(), stride, n, head_dim, 0.5f, scores.data());
-        math.template add_weighted<0>(weight.data(), rows.data(), stride, n, head_dim, out.data());
+        math.template dots<0>(q.data(), 0, 1, rows.data(), stride, n, head_dim, 0.5f, scores.data(), 0);
+        math.template add_weighted<0>(weight.data(), 0, 1, rows.data(), stride, n, head_dim, out.data(), 0);
         double worst = 0;
         std::vector<double> sums(out.size(), 0.25);
         for (int i = 0; i < n; ++i) {
@@ -81,15 +85,49 @@ TEST_CASE_TEMPLATE("a score has the same bits whatever keys come with it", T, fl
   const std::vector<T> k = as<T>(wave(head_dim * keys, 0.37f));
   with_each_math<T>(head_dim, [&](const auto& math) {
     std::vector<float> all(keys);
-    math.template dots<0>(q.data(), k.data(), head_dim, keys, head_dim, 0.125f, all.data());
+    math.template dots<0>(q.data(), 0, 1, k.data(), head_dim, keys, head_dim, 0.125f, all.data(), 0);
     for (int first = 0; first < keys; ++first) {
       for (int n = 1; first + n <= keys; ++n) {
         std::vector<float> some(static_cast<std::size_t>(n));
-        math.template dots<0>(q.data(), k.data() + first * head_dim, head_dim, n, head_dim, 0.125f, some.data());
+        math.template dots<0>(q.data(), 0, 1, k.data() + first * head_dim, head_dim, n, head_dim, 0.125f, some.data(),
+                              0);
         CHECK(std::equal(some.begin(), some.end(), all.begin() + first));
       }
     }
   });
+}
+
+TEST_CASE_TEMPLATE("rows that go through the loops together have the bits of each alone", T, float, bf16, f16, int8) {
+  constexpr std::ptrdiff_t keys = 21, stride = 21, room = 24;
+  for (const std::ptrdiff_t head_dim : {16, 64, 80, 128}) {
+    const std::ptrdiff_t q_stride = head_dim + 5;
+    with_each_math<T>(static_cast<int>(head_dim), [&](const auto& math) {
+      const int rows = std::decay_t<decltype(math)>::most_rows, wide = static_cast<int>(head_dim);
+      const std::vector<float> q = wave(static_cast<std::size_t>(rows * q_stride), 0.7f);
+      const std::vector<T> k = as<T>(wave(static_cast<std::size_t>(keys * (head_dim + stride)), 0.37f));
+      for (int n = 0; n <= keys; ++n) {
+        const std::vector<float> untouched(static_cast<std::size_t>(rows * room), 7.0f);
+        std::vector<float> together = untouched, alone = untouched;
+        math.template dots<0>(q.data(), q_stride, rows, k.data(), head_dim + stride, n, wide, 0.5f, together.data(),
+                              room);
+        for (int r = 0; r < rows; ++r) {
+          math.template dots<0>(q.data() + r * q_stride, 0, 1, k.data(), head_dim + stride, n, wide, 0.5f,
+                                alone.data() + r * room, 0);
+        }
+        CHECK(together == alone);
+        if (n < room) CHECK(together[static_cast<std::size_t>(n)] == 7.0f);
+
+        std::vector<float> out = wave(static_cast<std::size_t>(rows * q_stride), 0.11f), out_alone = out;
+        math.template add_weighted<0>(together.data(), room, rows, k.data(), head_dim + stride, n, wide, out.data(),
+                                      q_stride);
+        for (int r = 0; r < rows; ++r) {
+          math.template add_weighted<0>(together.data() + r * room, 0, 1, k.data(), head_dim + stride, n, wide,
+                                        out_alone.data() + r * q_stride, 0);
+        }
+        CHECK(out == out_alone);
+      }
+    });
+  }
 }
 
 TEST_CASE("exponentials equal double, write no score too many, and keep NaN") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -39,20 +40,26 @@ TEST_CASE("integers are multiplied with the scale of their row and head") {
   check<gpt2ie::attention::Flash<4, 7>, gpt2ie::int8>(20);
 }
 
-TEST_CASE("a block of rows has the bits of its rows alone, wherever it begins") {
+TEST_CASE("a block of rows has the bits of its rows alone, wherever it begins, and so have heads side by side") {
   using Flash = gpt2ie::attention::Flash<16, 24>;
   gpt2ie_test::RunOfRows run(2, 64, 100, 40);
   const std::vector<float> alone = run.attend<Flash>(16);
   std::vector<float> blocks(alone.size());
   const auto view = run.view(16);
   const auto args = run.arguments(blocks.data(), nullptr);
-  for (const int block : {16, 7, 1}) {
-    for (int head = 0; head < 2; ++head) {
-      for (int row = 0; row < 40; row += block) {
-        Flash::rows<16>(view, args, 0, row, row + block < 40 ? block : 40 - row, head, PortableFlashMath{});
+  for (const int block : {16, 8, 7, 1}) {
+    for (const int heads : {1, 2}) {
+      if (block * heads > 16) continue;
+      std::fill(blocks.begin(), blocks.end(), 0.0f);
+      for (int head = 0; head < 2; head += heads) {
+        for (int row = 0; row < 40; row += block) {
+          const gpt2ie::detail::FlashPart<decltype(run.view(16))> part{view, args, 0, row, std::min(block, 40 - row),
+                                                                       head, heads};
+          Flash::rows<16>(part, PortableFlashMath{});
+        }
       }
+      CHECK(gpt2ie_test::same_bits(blocks, alone));
     }
-    CHECK(gpt2ie_test::same_bits(blocks, alone));
   }
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("scales are those of the piece's rows and head; plain elements stand f
   for (const int head : {0, 1}) {
     gpt2ie::TileCursor walk(view, 0, 0);
     walk.for_pieces(2, 23, head, [&](int position, int count, const auto* /*k*/, const auto* /*v*/) {
-      const auto k = walk.k_scales(position, head, 2), v = walk.v_scales(position, head, 2);
+      const auto k = walk.k_scales(position, head, 3), v = walk.v_scales(position, head, 3);
       for (int i = 0; i < count; ++i, ++rows) {
         wrong += k[i] != view.k_scale[2 * (position + i) + head] || v[i] != view.v_scale[2 * (position + i) + head];
       }
@@ -71,7 +71,7 @@ TEST_CASE("scales are those of the piece's rows and head; plain elements stand f
   const auto plain_view = plain.view(5);
   const gpt2ie::TileCursor plain_cursor(plain_view, 0, 0);
   float factor = 3;
-  plain_cursor.k_scales(0, 1, 2).multiply(&factor, 1);
+  plain_cursor.k_scales(0, 1, 3).multiply(&factor, 1);
   CHECK(factor == 3);
-  CHECK(plain_cursor.v_scales(0, 1, 2)[0] == 1);
+  CHECK(plain_cursor.v_scales(0, 1, 3)[0] == 1);
 }

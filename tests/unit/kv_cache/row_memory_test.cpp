@@ -29,7 +29,7 @@ TEST_CASE("scales lie in the order of their heads") {
   int8 elements[24] = {};
   float scales[8] = {};
   const gpt2ie::StoredRows<int8> rows{elements, scales};
-  const gpt2ie::Tile<int8> tile = rows.tile(6, 18, 6, 3, 5, 1);
+  const gpt2ie::Tile<int8> tile = rows.tile(6, 18, {6, 3, 3}, 5, 1);
   CHECK(tile.k == elements + 6);
   CHECK(tile.v == elements + 18);
   CHECK(tile.k_scale == scales + 2);
@@ -38,7 +38,7 @@ TEST_CASE("scales lie in the order of their heads") {
   CHECK(tile.head_stride == 3);
   CHECK(tile.first == 5);
   CHECK(tile.count == 1);
-  const gpt2ie::Place<int8> place = rows.place(12, 0, 3);
+  const gpt2ie::Place<int8> place = rows.place(12, 0, {6, 3, 3});
   CHECK(place.k == elements + 12);
   CHECK(place.v == elements);
   CHECK(place.k_scale == scales + 4);
@@ -67,8 +67,8 @@ TEST_CASE("plain elements have no scales and pay for none") {
   const std::size_t before = gpt2ie_test::allocations;
   gpt2ie::detail::RowMemory<float, HostBackend> memory(backend, config(), 12);
   CHECK(gpt2ie_test::allocations == before + 1);
-  CHECK(memory.rows().tile(6, 0, 6, 3, 0, 1).k_scale == nullptr);
-  CHECK(memory.rows().place(6, 0, 3).v_scale == nullptr);
+  CHECK(memory.rows().tile(6, 0, {6, 3, 3}, 0, 1).k_scale == nullptr);
+  CHECK(memory.rows().place(6, 0, {6, 3, 3}).v_scale == nullptr);
   memory.rows().element[7] = 5;
   memory.copy(backend, 0, memory, 6, 6, copies);
   CHECK(memory.rows().element[1] == 5);

@@ -127,8 +127,8 @@ class Cache {
         place.v[head * place.head_stride + d] = element(-value(stamp, layer, head, d));
       }
       if constexpr (scaled) {
-        place.k_scale[head] = scale(stamp, layer, head);
-        place.v_scale[head] = scale(stamp, layer, head) + 1;
+        place.k_scale[head * place.head_stride / 3] = scale(stamp, layer, head);
+        place.v_scale[head * place.head_stride / 3] = scale(stamp, layer, head) + 1;
       } else {
         CHECK((place.k_scale == nullptr && place.v_scale == nullptr));
       }
@@ -148,8 +148,9 @@ class Cache {
         const int stamp = stamps[static_cast<std::size_t>(position)];
         for (int head = 0; head < 2; ++head) {
           if constexpr (scaled) {
-            wrong += tile.k_scale[2 * i + head] != scale(stamp, layer, head);
-            wrong += tile.v_scale[2 * i + head] != scale(stamp, layer, head) + 1;
+            const std::ptrdiff_t at = (i * tile.row_stride + head * tile.head_stride) / 3;
+            wrong += tile.k_scale[at] != scale(stamp, layer, head);
+            wrong += tile.v_scale[at] != scale(stamp, layer, head) + 1;
           } else {
             wrong += tile.k_scale != nullptr || tile.v_scale != nullptr;
           }
