@@ -32,6 +32,11 @@ struct GroupProductArgs {
   [[nodiscard]] const PanelGroup<W>& group(int p, int g) const {
     return weights[static_cast<std::ptrdiff_t>(p) * x.groups + g];
   }
+  /// What follows the slice of panel p from group g on, `slice` groups high: the same groups of the panel `step`
+  /// further, or the next groups of the first.
+  [[nodiscard]] const PanelGroup<W>* after(int p, int step, int g, int slice) const {
+    return p + step < panels ? &group(p + step, g) : &group(p % step, g + slice < x.groups ? g + slice : g);
+  }
   /// What row r of a block and those after it have in group g: four values, and those that come next are 4 * the rows
   /// of the block further; a scale; a sum.
   [[nodiscard]] const std::int8_t* values(int block, int r, int g) const {

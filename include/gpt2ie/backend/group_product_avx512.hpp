@@ -31,12 +31,21 @@ struct GroupProductAvx512 {
     if (rows == 1 && args.panels == 4) return multiply_row(args, std::make_integer_sequence<int, 4>{});
     std::fill_n(args.sums, static_cast<std::size_t>(args.panels * rows) * Args::width, 0.0f);
     const int slice = group_slice(rows);
+    int parts = 0;
+    for (int block = args.range.first; block < args.range.end; ++block) {
+      parts += (args.range.size(block) + most - 1) / most;
+    }
     for (int g = 0; g < args.x.groups; g += slice) {
       const int end = std::min(g + slice, args.x.groups);
       for (int p = 0; p < args.panels; p += 2) {
+        // Each part fetches its share of the slices that come next.
+        Ahead next{{reinterpret_cast<const char*>(args.after(p, 2, g, slice)),
+                    reinterpret_cast<const char*>(args.after(second(args, p), 2, g, slice))},
+                   static_cast<int>(sizeof(PanelGroup<W>)) / parts};
         for (int block = args.range.first; block < args.range.end; ++block) {
           for_even_parts(args.range.size(block), most, [&](int /*part*/, int r, int count) {
-            multiply_part(args, count, p, block, r, g, end, std::make_integer_sequence<int, most>{});
+            multiply_part(args, count, p, block, r, g, end, next, std::make_integer_sequence<int, most>{});
+            for (const char*& address : next.address) address += static_cast<std::ptrdiff_t>(end - g) * next.step;
           });
         }
       }
@@ -48,6 +57,15 @@ struct GroupProductAvx512 {
   static constexpr int most = 6;
   /// What is added to the weights, as a power of two.
   static constexpr unsigned added = one_of<W, int8> ? 7 : 3;
+
+  /// Weights to fetch meanwhile: `step` bytes of each panel for every group.
+  struct Ahead {
+    const char* address[2];
+    int step;
+  };
+
+  /// The other panel of a pair: where there is none, p again, which does the same twice.
+  static int second(const Args& args, int p) { return std::min(p + 1, args.panels - 1); }
 
   GPT2IE_TARGET_AVX512 static __m512i broadcast(const void* four) {
     std::int32_t bits;
@@ -89,18 +107,18 @@ struct GroupProductAvx512 {
 
   /// multiply_rows with a number of rows that the compiler knows.
   template <int... N>
-  static void multiply_part(const Args& args, int count, int p, int block, int r, int g, int end,
+  static void multiply_part(const Args& args, int count, int p, int block, int r, int g, int end, const Ahead& next,
                             std::integer_sequence<int, N...> /*counts*/) {
-    ((count == N + 1 ? multiply_rows(args, p, block, r, g, end, std::make_integer_sequence<int, N + 1>{}) : void()),
+    ((count == N + 1 ? multiply_rows(args, p, block, r, g, end, next, std::make_integer_sequence<int, N + 1>{})
+                     : void()),
      ...);
   }
 
   /// Adds sizeof...(I) rows of a block from r on, times groups [g, end) of panel p and its neighbour, to their sums.
-  /// Where there is no neighbour the panel stands for it and does the same twice.
   template <int... I>
   GPT2IE_TARGET_AVX512 static void multiply_rows(const Args& args, int p, int block, int r, int g, int end,
-                                                 std::integer_sequence<int, I...> /*rows*/) {
-    const int other = std::min(p + 1, args.panels - 1), row = args.range.begin(block) + r;
+                                                 const Ahead& next, std::integer_sequence<int, I...> /*rows*/) {
+    const int other = second(args, p), row = args.range.begin(block) + r;
     const std::ptrdiff_t size = args.range.size(block);
     const std::int8_t* x = args.values(block, r, g);
     const float* x_scale = args.scales(block, r, g);
@@ -108,7 +126,12 @@ struct GroupProductAvx512 {
     const PanelGroup<W>*group0 = &args.group(p, g), *group1 = &args.group(other, g);
     float *to0 = args.sums_of(p, row), *to1 = args.sums_of(other, row);
     __m512 sum0[] = {_mm512_loadu_ps(to0 + I * Args::width)...}, sum1[] = {_mm512_loadu_ps(to1 + I * Args::width)...};
-    for (; g < end; ++g, ++group0, ++group1, x_scale += size, x_sum += size) {
+    const char *next0 = next.address[0], *next1 = next.address[1];
+    for (; g < end; ++g, ++group0, ++group1, x_scale += size, x_sum += size, next0 += next.step, next1 += next.step) {
+      for (int line = 0; line < next.step; line += 64) {
+        _mm_prefetch(next0 + line, _MM_HINT_T0);
+        _mm_prefetch(next1 + line, _MM_HINT_T0);
+      }
       __m512i integers0[] = {first_sum(x_sum + I)...}, integers1[] = {integers0[I]...};
       for (int quad = 0; quad < 8; ++quad, x += 4 * size) {
         const __m512i weights0 = weights(*group0, quad), weights1 = weights(*group1, quad);
